@@ -1,0 +1,3 @@
+"""Schema-first typed messages for LLM inference engines."""
+
+__version__ = "0.1.0"
