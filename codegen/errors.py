@@ -1,0 +1,63 @@
+"""Errors of schema authors: what is wrong, where, under which rule, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A position in a schema file; line and column count from 1."""
+
+    path: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}"
+
+    def shifted(self, columns: int) -> Place:
+        """Return the place ``columns`` characters to the right."""
+        return Place(self.path, self.line, self.column + columns)
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One finding about a schema file; ``rule`` is a stable identifier."""
+
+    place: Place
+    rule: str
+    message: str
+
+    severity: str = "error"
+    """`error` where the schema is wrong, `warning` for a finding of lint."""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.severity}: {self.message} [{self.rule}]"
+
+
+class SchemaError(Exception):
+    """The schema files are wrong.
+
+    Attributes:
+        problems: every problem found in the run, sorted by place.
+    """
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = problems
+
+
+@dataclass
+class Problems:
+    """Collects the problems of a run, so that all are reported and not only the first."""
+
+    found: list[Problem] = field(default_factory=list)
+
+    def add(self, place: Place, rule: str, message: str) -> None:
+        self.found.append(Problem(place, rule, message))
+
+    def raise_if_any(self) -> None:
+        """Raise SchemaError when anything was found."""
+        if self.found:
+            raise SchemaError(tuple(sorted(set(self.found))))

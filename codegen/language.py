@@ -1,0 +1,175 @@
+"""The keys of the schema language: one table, from which the reader and the JSON Schema both come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of a mapping.
+
+    ``shape`` is `name`, `names`, `text`, `type`, `count` (an integer), `flag` (a boolean), `value`
+    (anything), the name of a section, `map SECTION` (names to sections), or `short SECTION` (as
+    `map`, where a scalar stands for the section's first key).
+    """
+
+    shape: str
+    doc: str
+    required: bool = False
+    least: int = 1
+    most: int = 2**31 - 1
+
+
+_DOC = Key("text", "What it is for, in a sentence or more; becomes the docstring.")
+_SINCE = Key("count", "The group version that added it; 1 if absent.")
+_DEPRECATED = Key("flag", "Still works, but new code should not use it.")
+_WAS = Key("name", "Its name before a deliberate rename; keeps the fingerprint.")
+
+SECTIONS: dict[str, dict[str, Key]] = {
+    "group": {
+        "group": Key(
+            "name", "The group's name, equal to the file's name.", required=True
+        ),
+        "receiver": Key("name", "The process that reads these messages."),
+        "senders": Key("names", "The processes that write them."),
+        "doc": _DOC,
+        "version": Key("count", "The group's version; raise it with every `since`."),
+        "imports": Key("names", "Groups whose structs and enums are used here."),
+        "batch": Key(
+            "batch", "Adds a message whose field `data` lists the group's others."
+        ),
+        "messages": Key("map message", "The messages, by name."),
+        "structs": Key("map struct", "Types with fields, by name."),
+        "enums": Key("map enum", "Types with numbered members, by name."),
+    },
+    "batch": {
+        "name": Key("name", "The batch message's name.", required=True),
+        "tag": Key(
+            "count", "Its tag, unique in the group.", required=True, least=0, most=255
+        ),
+        "doc": _DOC,
+        "since": _SINCE,
+        "deprecated": _DEPRECATED,
+        "was": _WAS,
+    },
+    "message": {
+        "tag": Key(
+            "count",
+            "Its number, unique in the group.",
+            required=True,
+            least=0,
+            most=255,
+        ),
+        "doc": _DOC,
+        "fields": Key(
+            "short field", "Its fields; their order is their order on the wire."
+        ),
+        "since": _SINCE,
+        "deprecated": _DEPRECATED,
+        "was": _WAS,
+        "removed": Key("flag", "Gone, but its tag stays reserved."),
+    },
+    "struct": {
+        "doc": _DOC,
+        "fields": Key(
+            "short field", "Its fields; their order is their order on the wire."
+        ),
+    },
+    "field": {
+        "type": Key("type", "The field's type.", required=True),
+        "doc": _DOC,
+        "default": Key("value", "The value where none is given."),
+        "since": _SINCE,
+        "deprecated": _DEPRECATED,
+        "was": _WAS,
+        "removed": Key("flag", "Gone, but its slot stays, written as nil."),
+        "max_len": Key(
+            "count", "Most characters, bytes, items or tensor elements.", least=0
+        ),
+        "finite": Key("flag", "Refuses nan and infinities."),
+        "device": Key(
+            "name", "`worker`: the receiving worker wants it on its own device."
+        ),
+    },
+    "enum": {
+        "values": Key("short member", "Member names to numbers.", required=True),
+        "doc": _DOC,
+        "unknown": Key(
+            "name", "The member that receives numbers this build does not know."
+        ),
+    },
+    "member": {
+        "value": Key(
+            "count",
+            "The member's number.",
+            required=True,
+            least=-(2**31),
+            most=2**31 - 1,
+        ),
+        "doc": _DOC,
+        "since": _SINCE,
+        "deprecated": _DEPRECATED,
+        "was": _WAS,
+    },
+}
+
+_NAME: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$"}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a schema file, for completion in editors."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "msgen message group",
+        "$ref": "#/$defs/group",
+        "$defs": {name: _section(name, keys) for name, keys in SECTIONS.items()},
+    }
+
+
+def _section(name: str, keys: dict[str, Key]) -> dict[str, Any]:
+    section: dict[str, Any] = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            key: {**_shape(spec), "description": spec.doc} for key, spec in keys.items()
+        },
+    }
+    required = [key for key, spec in keys.items() if spec.required]
+    if required:
+        section["required"] = required
+    if name in (
+        "message",
+        "struct",
+    ):  # `ExitMsg:` with nothing behind it is not YAML null here
+        section["type"] = "object"
+    return section
+
+
+def _shape(spec: Key) -> dict[str, Any]:
+    shape = spec.shape
+    if shape == "name":
+        return dict(_NAME)
+    if shape == "names":
+        return {"type": "array", "items": dict(_NAME), "uniqueItems": True}
+    if shape in ("text", "type"):
+        return {"type": "string"}
+    if shape == "count":
+        return {"type": "integer", "minimum": spec.least, "maximum": spec.most}
+    if shape == "flag":
+        return {"type": "boolean"}
+    if shape == "value":
+        return {}
+    kind, _, section = shape.partition(" ")
+    if not section:
+        return {"$ref": f"#/$defs/{kind}"}
+    value: dict[str, Any] = {"$ref": f"#/$defs/{section}"}
+    if kind == "short":
+        first = next(iter(SECTIONS[section].values()))
+        value = {"anyOf": [_shape(first), value]}
+    return {
+        "type": "object",
+        "propertyNames": dict(_NAME),
+        "additionalProperties": value,
+    }

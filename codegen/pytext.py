@@ -1,0 +1,127 @@
+"""Python text in the layout of a formatter: 88 columns, exploded brackets with trailing commas.
+
+Emitted modules pass `ruff format --check` as they are. Most lines are short by construction; a
+bracket that does not fit is exploded with a trailing comma, which formatters keep, and the rare
+line that cannot be laid out so carries `# fmt: skip`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+WIDTH = 88
+SKIP = "  # fmt: skip"
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """`head` + comma separated items + `tail`, such as a call; items may be brackets again."""
+
+    head: str
+    items: tuple[Text, ...]
+    tail: str
+    comma: bool = False
+    """Ends in a comma on one line too: a tuple of one."""
+
+    @property
+    def flat(self) -> str:
+        inner = ", ".join(
+            each if isinstance(each, str) else each.flat for each in self.items
+        )
+        return f"{self.head}{inner}{',' if self.comma else ''}{self.tail}"
+
+
+Text: TypeAlias = str | Bracket
+
+
+def bracket(head: str, items: Sequence[Text], tail: str) -> Bracket:
+    return Bracket(head, tuple(items), tail)
+
+
+def tuple_of(items: Sequence[Text]) -> Bracket:
+    """A tuple display of any length."""
+    return Bracket("(", tuple(items), ")", comma=len(items) == 1)
+
+
+@dataclass
+class Code:
+    """Lines of Python at an indentation."""
+
+    lines: list[str] = field(default_factory=list)
+    level: int = 0
+
+    @contextmanager
+    def indented(self) -> Iterator[None]:
+        self.level += 1
+        yield
+        self.level -= 1
+
+    def line(self, text: str) -> None:
+        """Add a statement or clause that is written on one line."""
+        indent = "    " * self.level
+        skip = SKIP if len(indent) + len(text) > WIDTH else ""
+        self.lines.append(f"{indent}{text}{skip}" if text else "")
+
+    def blank(self) -> None:
+        self.lines.append("")
+
+    def raw(self, text: str) -> None:
+        """Add text as it is, indented: the inside of docstrings."""
+        self.lines.append("    " * self.level + text if text else "")
+
+    def clause(self, keyword: str, operands: Sequence[str], operator: str) -> None:
+        """Add `if a or b:`, over several lines where it is too long for one."""
+        flat = f"{keyword} {f' {operator} '.join(operands)}:"
+        indent = "    " * self.level
+        inner = [f"{indent}    {operands[0]}"]
+        inner += [f"{indent}    {operator} {operand}" for operand in operands[1:]]
+        if (
+            len(indent) + len(flat) <= WIDTH
+            or max(map(len, inner)) > WIDTH
+            or len(inner) == 1
+        ):
+            self.line(flat)
+        else:
+            self.lines += [f"{indent}{keyword} (", *inner, f"{indent}):"]
+
+    def statement(self, prefix: str, text: Text, suffix: str = "") -> None:
+        """Add `prefix` + an expression + `suffix`, exploding its brackets where needed."""
+        if isinstance(text, str):
+            self.line(f"{prefix}{text}{suffix}")
+            return
+        start = len(self.lines)
+        self._explode(prefix, text, suffix)
+        if any(len(line) > WIDTH for line in self.lines[start:]):
+            self.lines[-1] += SKIP
+
+    def _explode(self, prefix: str, text: Text, suffix: str) -> None:
+        indent = "    " * self.level
+        flat = text if isinstance(text, str) else text.flat
+        one_line = f"{indent}{prefix}{flat}{suffix}"
+        if isinstance(text, str) or len(one_line) <= WIDTH or not text.items:
+            self.lines.append(one_line)
+            return
+        self.lines.append(f"{indent}{prefix}{text.head}")
+        with self.indented():
+            for item in text.items:
+                self._explode("", item, ",")
+        self.lines.append(f"{indent}{text.tail}{suffix}")
+
+
+def literal(value: object) -> str:
+    """Write a plain Python value; strings are ASCII and in the quotes that a formatter prefers."""
+    if isinstance(value, str):
+        return _quoted(value.encode("unicode_escape").decode("ascii"))
+    if isinstance(value, bytes):
+        return f"b{_quoted(value.decode('latin-1').encode('unicode_escape').decode('ascii'))}"
+    return repr(value)
+
+
+def _quoted(escaped: str) -> str:
+    """Put quotes around a text in which everything but quotes is escaped already."""
+    quote = "'" if escaped.count('"') > escaped.count("'") else '"'
+    escaped = escaped.replace(quote, f"\\{quote}")
+    return f"{quote}{escaped}{quote}"

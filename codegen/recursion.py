@@ -1,0 +1,142 @@
+"""Types that contain themselves: which are fine, which no value can have, and which need a depth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from . import model
+from .errors import Problems
+from .model import Record, Type
+
+
+def check_recursion(groups: Mapping[str, model.Group], problems: Problems) -> None:
+    """Report records of which no finite value exists, and defaults that build themselves."""
+    records = _records(groups)
+    finite: set[model.RecordKey] = set()
+    while True:
+        found = {
+            key
+            for key, record in records.items()
+            if key not in finite
+            and all(_is_finite(f.type, finite) for f in record.live_fields)
+        }
+        if not found:
+            break
+        finite |= found
+    for key, record in records.items():
+        if key not in finite:
+            cycle = _cycle(key, records, finite)
+            problems.add(
+                record.place,
+                "infinite-type",
+                f"'{record.name}' contains itself without end: {' -> '.join(cycle)}; make one of "
+                "these fields nullable with '?' or a list",
+            )
+    _check_default_recursion(records, problems)
+
+
+def recursive_records(schema: model.Schema) -> frozenset[model.RecordKey]:
+    """Return the records that can be reached from their own fields."""
+    records = _records(schema.groups)
+    reach: dict[model.RecordKey, set[model.RecordKey]] = {
+        key: {ref for f in record.live_fields for ref in _references(f.type)}
+        for key, record in records.items()
+    }
+    recursive = set()
+    for start in reach:
+        seen: set[model.RecordKey] = set()
+        todo = list(reach[start])
+        while todo:
+            key = todo.pop()
+            if key not in seen and key in reach:
+                seen.add(key)
+                todo.extend(reach[key])
+        if start in seen:
+            recursive.add(start)
+    return frozenset(recursive)
+
+
+def _records(groups: Mapping[str, model.Group]) -> dict[model.RecordKey, Record]:
+    return {
+        (g.name, record.name): record for g in groups.values() for record in g.records
+    }
+
+
+def _references(type_: Type) -> Iterator[model.RecordKey]:
+    for part in model.walk(type_):
+        if isinstance(part, (model.StructType, model.MessageType)):
+            yield part.group, part.name
+
+
+def _is_finite(type_: Type, finite: set[model.RecordKey]) -> bool:
+    """Say whether a type has a finite value, given the records that have one."""
+    if isinstance(type_, (model.StructType, model.MessageType)):
+        return (type_.group, type_.name) in finite
+    if isinstance(type_, model.TupleType):
+        return all(_is_finite(item, finite) for item in type_.items)
+    if isinstance(type_, model.UnionType):
+        return any(_is_finite(option, finite) for option in type_.options)
+    return True
+
+
+def _cycle(
+    start: model.RecordKey,
+    records: Mapping[model.RecordKey, Record],
+    finite: set[model.RecordKey],
+) -> list[str]:
+    """Follow fields that cannot be finite until a record comes up again."""
+    path = [start]
+    steps = [start[1]]
+    while True:
+        record = records[path[-1]]
+        culprit = next(f for f in record.live_fields if not _is_finite(f.type, finite))
+        target = next(ref for ref in _references(culprit.type) if ref not in finite)
+        steps[-1] += f".{culprit.name}"
+        steps.append(target[1])
+        if target in path:
+            return steps[path.index(target) :]
+        path.append(target)
+
+
+def _check_default_recursion(
+    records: Mapping[model.RecordKey, Record], problems: Problems
+) -> None:
+    """Refuse a struct whose default for a field builds the struct again."""
+
+    def built(value: object) -> Iterator[model.RecordKey]:
+        if isinstance(value, model.StructDefault):
+            yield value.type.group, value.type.name
+            for _, item in value.fields:
+                yield from built(item)
+        elif isinstance(value, (list, tuple)):
+            for item in value:
+                yield from built(item)
+        elif isinstance(value, dict):
+            for item in value.values():
+                yield from built(item)
+
+    edges = {
+        key: [
+            (f, ref)
+            for f in record.fields
+            if f.default is not None
+            for ref in built(f.default.value)
+        ]
+        for key, record in records.items()
+    }
+    for start, starts in edges.items():
+        for culprit, first in starts:
+            seen: set[model.RecordKey] = set()
+            todo = [first]
+            while todo:
+                key = todo.pop()
+                if key not in seen:
+                    seen.add(key)
+                    todo.extend(ref for _, ref in edges[key])
+            if start in seen:
+                problems.add(
+                    culprit.place,
+                    "default-recursion",
+                    f"the default of field '{culprit.name}' builds a '{start[1]}' again without "
+                    "end; make it null or empty",
+                )
