@@ -1,0 +1,89 @@
+"""Errors of the runtime, by whose fault they are: the local caller's, or the peer's."""
+
+from __future__ import annotations
+
+
+class MsgenError(Exception):
+    """Base class of the runtime's errors."""
+
+
+class EncodeError(MsgenError):
+    """The caller's message does not fit its schema; nothing was sent.
+
+    Attributes:
+        path: where, such as `UserMsg.sampling_params.top_k`.
+        reason: what was expected there and what was found.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[EncodeError], tuple[str, str]]:
+        return type(self), (self.path, self.reason)
+
+
+class DecodeError(MsgenError):
+    """The peer's bytes are no valid message.
+
+    Attributes:
+        path: where, such as `UserMsg.uid`; the group's name where no message was recognised.
+        reason: what was expected there and what was found.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[DecodeError], tuple[str, str]]:
+        return type(self), (self.path, self.reason)
+
+
+class NotAMessage(DecodeError):
+    """The bytes do not begin like a message of any msgen group."""
+
+
+class UnknownMessage(DecodeError):
+    """The schema is the right one, but this build does not know the message.
+
+    Attributes:
+        tag: the message's tag.
+    """
+
+    def __init__(self, path: str, reason: str, tag: int) -> None:
+        super().__init__(path, reason)
+        self.tag = tag
+
+    def __reduce__(self) -> tuple[type[UnknownMessage], tuple[str, str, int]]:  # type: ignore[override]
+        return type(self), (self.path, self.reason, self.tag)
+
+
+class SchemaMismatch(DecodeError):
+    """The message is of another group, or of the same group with another wire layout.
+
+    Attributes:
+        ours: the first 23 bits of this build's fingerprint, as 6 hex digits.
+        theirs: those of the peer's.
+    """
+
+    def __init__(self, path: str, reason: str, ours: str, theirs: str) -> None:
+        super().__init__(path, reason)
+        self.ours = ours
+        self.theirs = theirs
+
+    def __reduce__(self) -> tuple[type[SchemaMismatch], tuple[str, str, str, str]]:  # type: ignore[override]
+        return type(self), (self.path, self.reason, self.ours, self.theirs)
+
+
+class QueueFull(MsgenError):
+    """A queue took no message within the timeout; the message was not sent."""
+
+
+class QueueEmpty(MsgenError):
+    """A queue had no message within the timeout; nothing was taken."""
+
+
+class QueueClosed(MsgenError):
+    """A queue is used after `stop`."""

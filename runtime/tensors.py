@@ -1,0 +1,329 @@
+"""Tensors: raw little-endian C-order bytes out of torch tensors and back, for every dtype.
+
+Bytes never pass through a numpy type of the element, since bfloat16 and the float8 family have
+none. Encoding takes tensors of any device, strides and autograd state. A decoded tensor owns
+writable memory, aligned to 64 bytes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import arena
+from .frames import Buffer, FrameReader, FrameWriter, Unfit
+
+if sys.byteorder != "little":  # pragma: no cover
+    raise ImportError(
+        "msgen.runtime writes tensors as they lie in memory: little-endian hosts only"
+    )
+
+DTYPE_NUMBERS: dict[str, int] = {
+    "bool": 0,
+    "uint8": 1,
+    "uint16": 2,
+    "uint32": 3,
+    "uint64": 4,
+    "int8": 5,
+    "int16": 6,
+    "int32": 7,
+    "int64": 8,
+    "float16": 9,
+    "bfloat16": 10,
+    "float32": 11,
+    "float64": 12,
+    "complex64": 13,
+    "complex128": 14,
+    "float8_e4m3fn": 15,
+    "float8_e4m3fnuz": 16,
+    "float8_e5m2": 17,
+    "float8_e5m2fnuz": 18,
+    "float8_e8m0fnu": 19,
+}
+"""The numbers that dtypes have on the wire where a field's dtype is `any`; never reused."""
+
+MAX_RANK = 64
+_COPY_BELOW = 32 * 1024
+"""Bytes below which copying a tensor's memory costs less than making a view of it."""
+
+# An older torch lacks some of these; a schema that names one cannot be imported there.
+DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, name) for name in DTYPE_NUMBERS if hasattr(torch, name)
+}
+_NUMBER_OF = {dtype: DTYPE_NUMBERS[name] for name, dtype in DTYPES.items()}
+_DTYPE_OF = {number: dtype for dtype, number in _NUMBER_OF.items()}
+_ITEM_SIZE = {dtype: dtype.itemsize for dtype in _NUMBER_OF}
+_INTEGRAL = frozenset(
+    dtype
+    for dtype in _NUMBER_OF
+    if not dtype.is_floating_point and not dtype.is_complex
+)
+
+Shape = tuple[int | None, ...]
+"""Sizes of a fixed rank; None for any size."""
+
+
+def encode_vector(
+    value: Any,
+    dtype: torch.dtype,
+    frames: FrameWriter | None,
+    max_len: int | None = None,
+) -> Any:
+    """Return the slot of a tensor of rank 1 and a fixed dtype: its payload."""
+    if (
+        not isinstance(value, torch.Tensor)
+        or value.dtype is not dtype
+        or value.dim() != 1
+    ):
+        raise Unfit
+    if max_len is not None and value.numel() > max_len:
+        raise Unfit
+    return _payload(value, frames)
+
+
+def encode_tensor(
+    value: Any,
+    dtype: torch.dtype,
+    shape: Shape | None,
+    frames: FrameWriter | None,
+    max_len: int | None = None,
+) -> Any:
+    """Return the slot of a tensor of a fixed dtype: `[dims..., payload]`, at rank 1 the payload."""
+    if not isinstance(value, torch.Tensor) or value.dtype is not dtype:
+        raise Unfit
+    _check_shape(value.shape, shape, max_len)
+    payload = _payload(value, frames)
+    if shape is not None and len(shape) == 1:
+        return payload
+    return [*value.shape, payload]
+
+
+def encode_any_tensor(
+    value: Any,
+    shape: Shape | None,
+    frames: FrameWriter | None,
+    max_len: int | None = None,
+) -> Any:
+    """Return the slot of a tensor of any dtype: `[dtype number, dims..., payload]`."""
+    if not isinstance(value, torch.Tensor) or value.dtype not in _NUMBER_OF:
+        raise Unfit
+    _check_shape(value.shape, shape, max_len)
+    return [_NUMBER_OF[value.dtype], *value.shape, _payload(value, frames)]
+
+
+def decode_vector(
+    slot: Any,
+    dtype: torch.dtype,
+    frames: FrameReader | None,
+    max_len: int | None = None,
+) -> torch.Tensor:
+    """Return the tensor of a payload: rank 1, as many elements as there are bytes for."""
+    payload = slot if type(slot) is bytes else _framed(slot, frames)
+    count, rest = divmod(len(payload), _ITEM_SIZE[dtype])
+    if rest or (max_len is not None and count > max_len):
+        raise Unfit
+    return _tensor(payload, dtype, count)
+
+
+def decode_tensor(
+    slot: Any,
+    dtype: torch.dtype,
+    shape: Shape | None,
+    frames: FrameReader | None,
+    max_len: int | None = None,
+) -> torch.Tensor:
+    """Return the tensor of `[dims..., payload]`, at rank 1 of a payload."""
+    if shape is not None and len(shape) == 1:
+        tensor = decode_vector(slot, dtype, frames, max_len)
+        _check_shape(tensor.shape, shape, None)
+        return tensor
+    if type(slot) is not list or not slots_have_rank(slot, shape, 1):
+        raise Unfit
+    return _shaped(slot[-1], dtype, slot[:-1], shape, frames, max_len)
+
+
+def decode_any_tensor(
+    slot: Any,
+    shape: Shape | None,
+    frames: FrameReader | None,
+    max_len: int | None = None,
+) -> torch.Tensor:
+    """Return the tensor of `[dtype number, dims..., payload]`."""
+    if type(slot) is not list or not slots_have_rank(slot, shape, 2):
+        raise Unfit
+    number = slot[0]
+    if type(number) is not int or number not in _DTYPE_OF:
+        raise Unfit
+    return _shaped(slot[-1], _DTYPE_OF[number], slot[1:-1], shape, frames, max_len)
+
+
+def is_tensor(value: Any, dtype: torch.dtype | None, rank: int | None) -> bool:
+    """Say whether a value is a tensor of a dtype and rank, None standing for any."""
+    return (
+        isinstance(value, torch.Tensor)
+        and (dtype is None or value.dtype is dtype)
+        and (rank is None or value.dim() == rank)
+    )
+
+
+def same(left: Any, right: Any) -> bool:
+    """Compare values that may hold tensors: those by dtype, shape and content.
+
+    Tensors on different devices are compared on the CPU.
+    """
+    if isinstance(left, torch.Tensor):
+        return isinstance(right, torch.Tensor) and _same_tensor(left, right)
+    if isinstance(left, (list, tuple)):
+        return (
+            type(left) is type(right)
+            and len(left) == len(right)
+            and all(map(same, left, right))
+        )
+    if isinstance(left, dict):
+        return (
+            isinstance(right, dict)
+            and left.keys() == right.keys()
+            and all(same(value, right[key]) for key, value in left.items())
+        )
+    return bool(left == right)
+
+
+def explain(
+    value: Any, dtype: str, dims: tuple[int | str, ...] | None, max_len: int | None
+) -> str | None:
+    """Say why a value cannot be encoded as a tensor, None where nothing is wrong."""
+    if not isinstance(value, torch.Tensor):
+        return "not a tensor"
+    if dtype == "any" and value.dtype not in _NUMBER_OF:
+        return f"dtype {value.dtype} has no place on the wire"
+    if dtype != "any" and value.dtype is not DTYPES.get(dtype):
+        return "wrong dtype"
+    if dims is not None and value.dim() != len(dims):
+        return f"wrong rank, {value.dim()}"
+    for axis, dim in enumerate(dims or ()):
+        if isinstance(dim, int) and value.shape[axis] != dim:
+            return f"dimension {axis} is {value.shape[axis]}"
+    if max_len is not None and value.numel() > max_len:
+        return f"{value.numel()} elements, at most {max_len} are allowed"
+    if value.layout is not torch.strided:
+        return f"layout {value.layout}; call to_dense() first"
+    if value.is_meta:
+        return "a meta tensor, which has no data"
+    return None
+
+
+def show(value: torch.Tensor) -> str:
+    """Spell a tensor's type as the schema language does: `tensor[int64, 3]`."""
+    name = str(value.dtype).removeprefix("torch.")
+    return f"tensor[{', '.join((name, *map(str, value.shape)))}]"
+
+
+def slots_have_rank(slot: list[Any], shape: Shape | None, extra: int) -> bool:
+    """Say whether a tensor's array has one item for each dimension and ``extra`` more."""
+    if shape is not None:
+        return len(slot) == len(shape) + extra
+    return extra <= len(slot) <= MAX_RANK + extra
+
+
+def _check_shape(actual: torch.Size, shape: Shape | None, max_len: int | None) -> None:
+    if shape is not None:
+        if len(actual) != len(shape):
+            raise Unfit
+        for size, wanted in zip(actual, shape):
+            if wanted is not None and size != wanted:
+                raise Unfit
+    if max_len is not None and math.prod(actual) > max_len:
+        raise Unfit
+
+
+def _payload(tensor: torch.Tensor, frames: FrameWriter | None) -> Any:
+    """Return a tensor's bytes: copied while they are few, a view of them otherwise."""
+    if (
+        not tensor.is_cpu
+        or not tensor.is_contiguous()
+        or (tensor.dtype not in _INTEGRAL and (tensor.is_neg() or tensor.is_conj()))
+    ):
+        tensor = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    size = tensor.nbytes
+    if frames is not None and size >= frames.threshold:
+        return frames.add(_view(tensor))
+    if size >= _COPY_BELOW:
+        return _view(tensor)
+    address = tensor.data_ptr()
+    if not address and size:
+        raise Unfit  # a storage that was resized away, as sharded training does
+    return ctypes.string_at(address, size)
+
+
+def _view(tensor: torch.Tensor) -> memoryview:
+    """Return a view of a contiguous CPU tensor's memory, which it keeps alive."""
+    return _flat_bytes(tensor).numpy().data
+
+
+def _flat_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().reshape(-1).view(torch.uint8)
+
+
+def _framed(slot: Any, frames: FrameReader | None) -> Buffer:
+    if frames is None:
+        raise Unfit
+    return frames.take(slot)
+
+
+def _shaped(
+    slot: Any,
+    dtype: torch.dtype,
+    dims: list[Any],
+    shape: Shape | None,
+    frames: FrameReader | None,
+    max_len: int | None,
+) -> torch.Tensor:
+    for dim in dims:
+        if type(dim) is not int or dim < 0:
+            raise Unfit
+    count = math.prod(dims)
+    payload = slot if type(slot) is bytes else _framed(slot, frames)
+    if count * _ITEM_SIZE[dtype] != len(payload):
+        raise Unfit
+    if shape is not None:
+        for dim, wanted in zip(dims, shape):
+            if wanted is not None and dim != wanted:
+                raise Unfit
+    if max_len is not None and count > max_len:
+        raise Unfit
+    return _tensor(payload, dtype, count).reshape(dims)
+
+
+def _tensor(payload: Buffer, dtype: torch.dtype, count: int) -> torch.Tensor:
+    """Copy a payload into a tensor of rank 1 that owns its memory."""
+    size = len(payload)
+    if dtype is torch.bool and bytes(payload).translate(None, b"\x00\x01"):
+        raise Unfit  # torch takes any other byte for undefined behaviour
+    if type(payload) is bytes:
+        if size <= arena.LARGEST:
+            tensor = arena.cut(payload, dtype)
+            if tensor is not None:
+                return tensor
+        tensor = torch.empty(count, dtype=dtype)
+        ctypes.memmove(tensor.data_ptr(), payload, size)
+        return tensor
+    tensor = torch.empty(count, dtype=dtype)
+    if size:
+        _flat_bytes(tensor).numpy()[:] = np.frombuffer(payload, np.uint8)
+    return tensor
+
+
+def _same_tensor(left: torch.Tensor, right: torch.Tensor) -> bool:
+    if left.dtype is not right.dtype or left.shape != right.shape:
+        return False
+    if left.device != right.device:
+        left, right = left.cpu(), right.cpu()
+    if left.dtype.is_floating_point and left.dtype.itemsize == 1:
+        # torch.equal knows no float8; every value of it is exact in float32.
+        left, right = left.float(), right.float()
+    return torch.equal(left, right)
