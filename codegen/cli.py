@@ -216,3 +216,7 @@ def _coloured(text: str, kind: str) -> str:
     if os.environ.get("NO_COLOR"):
         return text
     return click.style(text, fg=_COLOURS.get(kind, "cyan"), bold=True)
+
+
+if __name__ == "__main__":
+    main()

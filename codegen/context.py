@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,6 +47,7 @@ USED_NAMES = frozenset(
         "isinstance",
         "item",
         "key",
+        "l",
         "len",
         "list",
         "msg",
@@ -59,6 +61,9 @@ USED_NAMES = frozenset(
         "wire",
     ]
 )
+
+
+_LOOP_NAME = re.compile(r"(item|key|element)(_[0-9]+)?\Z")
 
 
 @dataclass(frozen=True)
@@ -190,7 +195,7 @@ class ModuleContext:
 
 def local_name(field: str) -> str:
     """The local variable that holds a field's value in emitted functions."""
-    return f"{field}_" if field in USED_NAMES else field
+    return f"{field}_" if field in USED_NAMES or _LOOP_NAME.match(field) else field
 
 
 def _holds(type_: Type, records: set[model.RecordKey]) -> bool:

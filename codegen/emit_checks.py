@@ -6,7 +6,7 @@ sides: it is looked through in place and not rebuilt. A test that fails raises `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from . import model
@@ -28,6 +28,8 @@ class Checker:
     context: ModuleContext
     code: Code
     encoding: bool
+    loop_types: dict[str, Type] = field(default_factory=dict)
+    """What the function's loop variables hold: one name has one type in a function."""
 
     def is_plain(self, type_: Type, inline: bool = False) -> bool:
         """Whether values of a type travel unchanged between object and array.
@@ -153,21 +155,24 @@ class Checker:
 
     def _nullable(self, variable: str, type_: model.NullableType, loops: Loops) -> None:
         tests = self.scalar_tests(variable, type_.item)
-        if tests is not None and len(tests) == 1:
-            self.refuse([f"{variable} is not None", *tests], "and")
-        elif tests is not None:
-            self.refuse([f"{variable} is not None", f"({' or '.join(tests)})"], "and")
-        else:
-            self.code.line(f"if {variable} is not None:")
-            with self.code.indented():
-                self.check(variable, type_.item, loops)
+        if tests is not None:
+            misfit = (
+                " or ".join(tests) if len(tests) == 1 else f"({' or '.join(tests)})"
+            )
+            flat = f"if {variable} is not None and {misfit}:"
+            if self.code.fits(flat):
+                self.refuse([f"{variable} is not None", misfit], "and")
+                return
+        self.code.line(f"if {variable} is not None:")
+        with self.code.indented():
+            self.check(variable, type_.item, loops)
 
     def _items(self, variable: str, type_: Type, loops: Loops) -> None:
         if isinstance(type_, model.TupleType):
             for index, item_type in enumerate(type_.items):
                 self.check(f"{variable}[{index}]", item_type, loops)
         elif isinstance(type_, model.ListType):
-            item = _loop_name("item", loops)
+            item = self._loop_name("item", type_.item, loops)
             self.code.line(f"for {item} in {variable}:")
             with self.code.indented():
                 self.check(item, type_.item, (*loops, item))
@@ -176,7 +181,8 @@ class Checker:
             self._dict_items(variable, type_, loops)
 
     def _dict_items(self, variable: str, type_: model.DictType, loops: Loops) -> None:
-        key, value = _loop_name("key", loops), _loop_name("element", loops)
+        key = self._loop_name("key", type_.key, loops)
+        value = self._loop_name("element", type_.value, loops)
         self.code.line(f"for {key}, {value} in {variable}.items():")
         with self.code.indented():
             key_tests = self.scalar_tests(key, type_.key) or []
@@ -184,6 +190,15 @@ class Checker:
             self.refuse([*key_tests, *(value_tests or [])])
             if value_tests is None:
                 self.check(value, type_.value, (*loops, key, value))
+
+    def _loop_name(self, name: str, type_: Type, loops: Loops) -> str:
+        """Return a loop variable that no loop around has, nor one of another type."""
+        candidate, number = name, 1
+        while candidate in loops or self.loop_types.get(candidate, type_) != type_:
+            number += 1
+            candidate = f"{name}_{number}"
+        self.loop_types[candidate] = type_
+        return candidate
 
     def _union(self, variable: str, type_: model.UnionType, loops: Loops) -> None:
         """Test alternatives: those that need more than a look at the class in branches."""
@@ -225,12 +240,6 @@ class Checker:
         if isinstance(option, model.TensorType) and option.is_vector:
             return "bytes"
         return classes.get(type(option), "list")
-
-
-def _loop_name(name: str, loops: Loops) -> str:
-    """Return a loop variable that no loop around has."""
-    number = sum(each.rpartition("_")[0] == name or each == name for each in loops)
-    return f"{name}_{number + 1}" if number else name
 
 
 def _with_doubles(type_: Type) -> Type:

@@ -7,7 +7,7 @@ from .context import ModuleContext
 from .docstrings import add_docstring
 from .model import Type, Value
 from .names import base_name
-from .pytext import Code, Text, bracket, literal
+from .pytext import Code, Text, bracket, comprehension, flat, literal, tuple_of
 
 
 def emit_enum(context: ModuleContext, enum: model.Enum) -> str:
@@ -20,14 +20,13 @@ def emit_enum(context: ModuleContext, enum: model.Enum) -> str:
         if enum.doc:
             code.blank()
         for member in enum.members:
-            code.line(f"{member.name} = {member.number}")
+            code.line(f"{member.name} = {member.number}{_noqa(member.name)}")
             add_docstring(code, _doc(member.doc, member.deprecated))
     code.blank()
     code.blank()
     table = context.members_by_number(enum.type)
-    code.statement(
-        f"{table} = ", bracket("{", [f"each.value: each for each in {enum.name}"], "}")
-    )
+    members = comprehension("{", "each.value: each", f"for each in {enum.name}", "}")
+    code.statement(f"{table} = ", members)
     return "\n".join(code.lines)
 
 
@@ -102,13 +101,29 @@ def _tensor_doc(type_: Type) -> str:
 
 def _emit_field(code: Code, context: ModuleContext, field: model.Field) -> None:
     start = f"{field.name}: {annotation(context, field.type)}"
-    if field.default is None:
-        code.line(start)
+    if field.default is None and not code.fits(start) and _is_list_of_union(field.type):
+        _emit_long_list(code, start)
+    elif field.default is None:
+        code.line(f"{start}{_noqa(field.name)}")
     else:
-        code.statement(
-            f"{start} = ", _field_default(context, field.default.value, field.type)
-        )
+        default = _field_default(context, field.default.value, field.type)
+        code.statement(f"{start} = ", default, _noqa(field.name))
     add_docstring(code, _doc(field.doc, field.deprecated, _tensor_doc(field.type)))
+
+
+def _is_list_of_union(type_: Type) -> bool:
+    return isinstance(type_, model.ListType) and isinstance(type_.item, model.UnionType)
+
+
+def _emit_long_list(code: Code, text: str) -> None:
+    """Emit `name: list[A | B]` with its alternatives on lines of their own: batches grow long."""
+    head, _, inner = text.removesuffix("]").partition("[")
+    code.chain(f"{head}[", inner.split(" | "), "|", "]")
+
+
+def _noqa(name: str) -> str:
+    """Names that linters take for digits are the schema's choice, not the module's."""
+    return "  # noqa: E741" if name in ("l", "I", "O") else ""
 
 
 def annotation(context: ModuleContext, type_: Type) -> str:
@@ -157,8 +172,7 @@ def _field_default(context: ModuleContext, value: Value, type_: Type) -> Text:
             f"{field}(", [f"default_factory={context.class_name(value.type)}"], ")"
         )
     text = value_text(context, value, type_)
-    flat = text if isinstance(text, str) else text.flat
-    return bracket(f"{field}(", [f"default_factory=lambda: {flat}"], ")")
+    return bracket(f"{field}(", [f"default_factory=lambda: {flat(text)}"], ")")
 
 
 def _is_mutable(value: Value) -> bool:
@@ -178,7 +192,7 @@ def value_text(context: ModuleContext, value: Value, type_: Type) -> Text:
     if isinstance(value, model.StructDefault):
         fields = {each.name: each for each in context.schema.record(value.type).fields}
         items = [
-            f"{name}={_flat(value_text(context, item, fields[name].type))}"
+            f"{name}={flat(value_text(context, item, fields[name].type))}"
             for name, item in value.fields
         ]
         return bracket(f"{context.class_name(value.type)}(", items, ")")
@@ -192,10 +206,10 @@ def value_text(context: ModuleContext, value: Value, type_: Type) -> Text:
     if isinstance(value, tuple):
         assert isinstance(core, model.TupleType)
         items = [
-            _flat(value_text(context, each, item))
+            flat(value_text(context, each, item))
             for each, item in zip(value, core.items, strict=True)
         ]
-        return f"({items[0]},)" if len(items) == 1 else bracket("(", items, ")")
+        return tuple_of(items)
     if isinstance(value, dict):
         key, item = (
             (core.key, core.value)
@@ -203,7 +217,7 @@ def value_text(context: ModuleContext, value: Value, type_: Type) -> Text:
             else (model.AnyType(), model.AnyType())
         )
         entries = [
-            f"{_flat(value_text(context, k, key))}: {_flat(value_text(context, v, item))}"
+            f"{flat(value_text(context, k, key))}: {flat(value_text(context, v, item))}"
             for k, v in value.items()
         ]
         return bracket("{", entries, "}")
@@ -224,10 +238,6 @@ def _holds_value(type_: Type, value: Value) -> bool:
     return kind is not None and isinstance(value, kind)
 
 
-def _flat(text: Text) -> str:
-    return text if isinstance(text, str) else text.flat
-
-
 def _float_text(context: ModuleContext, value: float) -> str:
     text = repr(value)
     if text.lstrip("-") in ("inf", "nan"):
@@ -241,25 +251,13 @@ def _emit_equality(code: Code, context: ModuleContext, record: model.Record) -> 
     names = context.names
     bool_, object_ = names.builtin("bool"), names.builtin("object")
     same = context.tensors("same")
+    mine, theirs = (
+        tuple_of([f"{who}.{field.name}" for field in record.live_fields])
+        for who in ("self", "other")
+    )
     code.line(f"def __eq__(self, other: {object_}) -> {bool_}:")
-    comparisons = []
-    for field in record.live_fields:
-        mine, theirs = f"self.{field.name}", f"other.{field.name}"
-        if any(isinstance(part, model.TensorType) for part in model.walk(field.type)):
-            comparisons.append(f"{same}({mine}, {theirs})")
-        else:
-            comparisons.append(f"{mine} == {theirs}")
     with code.indented():
         code.line(f"if not isinstance(other, {record.name}):")
         with code.indented():
             code.line("return NotImplemented")
-        flat = f"return {' and '.join(comparisons)}"
-        if len(flat) + 8 <= 88:
-            code.line(flat)
-            return
-        code.line("return (")
-        with code.indented():
-            code.line(comparisons[0])
-            for comparison in comparisons[1:]:
-                code.line(f"and {comparison}")
-        code.line(")")
+        code.statement("return ", bracket(f"{same}(", [mine, theirs], ")"))

@@ -44,16 +44,11 @@ def emit_union(context: ModuleContext) -> str:
     alias = context.names.use("typing", "TypeAlias")
     code = Code()
     head = f"{union_name(context.group.name)}: {alias} = "
-    flat = f"{head}{' | '.join(names)}"
-    if len(flat) <= 88 or len(names) == 1:
-        code.line(flat)
+    one_line = f"{head}{' | '.join(names)}"
+    if code.fits(one_line) or len(names) == 1:
+        code.line(one_line)
     else:
-        code.line(f"{head}(")
-        with code.indented():
-            code.line(names[0])
-            for name in names[1:]:
-                code.line(f"| {name}")
-        code.line(")")
+        code.chain(f"{head}(", names, "|", ")")
     return "\n".join(code.lines)
 
 

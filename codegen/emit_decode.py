@@ -11,7 +11,7 @@ from .context import ModuleContext, local_name
 from .emit_classes import is_keyword_only, value_text
 from .emit_values import ValueEmitter
 from .model import Type
-from .pytext import Code, Text, bracket, tuple_of
+from .pytext import Code, Text, bracket, flat, tuple_of
 from .symbols import add_symbol_tests
 
 
@@ -45,7 +45,7 @@ class _Decoder(ValueEmitter):
             arguments = [self._argument(field) for field in record.live_fields]
             if is_keyword_only(record):
                 arguments = [
-                    f"{field.name}={argument}"
+                    f"{field.name}={flat(argument)}"
                     for field, argument in zip(
                         record.live_fields, arguments, strict=True
                     )
@@ -97,7 +97,7 @@ class _Decoder(ValueEmitter):
             return self.context.wire("MISSING")
         return "None"
 
-    def _argument(self, field: model.Field) -> str:
+    def _argument(self, field: model.Field) -> Text:
         """Write the statements of one field and return the expression of its value."""
         variable = local_name(field.name)
         default = None
@@ -129,7 +129,7 @@ class _Decoder(ValueEmitter):
                     self.checker.check(variable, field.type)
                 else:
                     value = self.expression(variable, field.type, (field.name,))
-                    self.code.line(f"{variable} = {value}")
+                    self.code.statement(f"{variable} = ", value)
         return variable
 
     def scalar(self, value: str, type_: Type) -> str:
@@ -172,7 +172,7 @@ class _Decoder(ValueEmitter):
         table = self.context.message_set("decode", refs)
         arguments = [table, value, "frames"]
         if self.context.has_deep_messages:
-            arguments.append(self.depth_argument())
+            arguments += self.depth_argument()
         return f"{self.context.wire('decode_message')}({', '.join(arguments)})"
 
     def option_test(self, option: Type, refs: tuple[model.MessageType, ...]) -> str:

@@ -52,7 +52,7 @@ class _Encoder(ValueEmitter):
             add_symbol_tests(self.checker, record, argument)
             code.statement("return ", bracket("[", slots, "]"))
 
-    def _slot(self, argument: str, field: model.Field) -> str:
+    def _slot(self, argument: str, field: model.Field) -> Text:
         """Write the statements of one field and return the expression of its slot."""
         if field.removed:
             return "None"
@@ -128,7 +128,7 @@ class _Encoder(ValueEmitter):
         table = self.context.message_set("encode", refs)
         arguments = [value, "frames"]
         if self.context.has_deep_messages:
-            arguments.append(self.depth_argument())
+            arguments += self.depth_argument()
         return f"{table}[type({value})]({', '.join(arguments)})"
 
     def option_test(self, option: Type, refs: tuple[model.MessageType, ...]) -> str:

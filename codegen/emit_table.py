@@ -10,7 +10,7 @@ from . import model
 from .context import RUNTIME, ModuleContext
 from .emit_classes import value_text
 from .model import Type
-from .pytext import Code, Text, bracket, literal, tuple_of
+from .pytext import Code, Text, bracket, flat, literal, tuple_of
 
 RECORDS = "_RECORDS"
 
@@ -62,8 +62,7 @@ def _field(context: ModuleContext, field: model.Field) -> Text:
     items: list[Text] = [literal(field.name), _type(context, field.type)]
     if field.default is not None:
         text = value_text(context, field.default.value, field.type)
-        flat = text if isinstance(text, str) else text.flat
-        items.append(f"default=lambda: {flat}")
+        items.append(f"default=lambda: {flat(text)}")
     if field.since > 1:
         items.append(f"since={field.since}")
     if field.removed:

@@ -14,7 +14,7 @@ from .context import ModuleContext
 from .emit_checks import Checker
 from .model import Type
 from .names import snake_case
-from .pytext import Code, bracket
+from .pytext import Code, Text, bracket, comprehension, flat
 
 
 @dataclass
@@ -33,9 +33,8 @@ class ValueEmitter(ABC):
     encoding = True
     verb = "encode"
 
-    @property
-    def checker(self) -> Checker:
-        return Checker(self.context, self.code, self.encoding)
+    def __post_init__(self) -> None:
+        self.checker = Checker(self.context, self.code, self.encoding)
 
     @abstractmethod
     def scalar(self, value: str, type_: Type) -> str:
@@ -54,19 +53,20 @@ class ValueEmitter(ABC):
     def record_call(self, value: str, ref: model.StructType | model.MessageType) -> str:
         record = self.context.schema.record(ref)
         arguments = [value, *self._frames_argument(record)]
-        if self.context.has_depth(record) and self.context.has_depth(self.record):
-            arguments.append(self.depth_argument())
+        if self.context.has_depth(record):
+            arguments += self.depth_argument()
         return f"{self.context.function(self.verb, ref)}({', '.join(arguments)})"
 
     def _frames_argument(self, record: model.Record) -> list[str]:
         return ["frames"] if self.context.needs_frames(record) else []
 
-    def depth_argument(self) -> str:
-        return "depth - 1" if self.context.is_recursive(self.record) else "depth"
+    def depth_argument(self) -> list[str]:
+        """What a recursive record hands on; the others let their callee start afresh."""
+        return ["depth - 1"] if self.context.is_recursive(self.record) else []
 
     def expression(
         self, value: str, type_: Type, path: tuple[str, ...], inline: bool = False
-    ) -> str:
+    ) -> Text:
         """Return the expression that turns ``value`` into its other form.
 
         ``path`` names the value inside the record; ``inline`` keeps bytes and tensors in the
@@ -74,7 +74,7 @@ class ValueEmitter(ABC):
         """
         if isinstance(type_, model.NullableType):
             inner = self.expression(value, type_.item, path, inline)
-            return f"None if {value} is None else {inner}"
+            return f"None if {value} is None else {flat(inner)}"
         if isinstance(type_, model.BytesType):
             limit = "" if type_.max_len is None else f", {type_.max_len}"
             frames = "None" if inline else "frames"
@@ -110,16 +110,17 @@ class ValueEmitter(ABC):
         type_: model.ListType | model.DictType,
         path: tuple[str, ...],
         inline: bool,
-    ) -> str:
+    ) -> Text:
         limit = "" if type_.max_len is None else f", {type_.max_len}"
         if isinstance(type_, model.ListType):
             items = f"{self.context.wire('as_list')}({value}{limit})"
             item = self.expression("item", type_.item, (*path, "item"), inline)
-            return f"[{item} for item in {items}]"
+            return comprehension("[", flat(item), f"for item in {items}", "]")
         items = f"{self.context.wire('as_dict')}({value}{limit}).items()"
         key = self.expression("key", type_.key, (*path, "key"), True)
         item = self.expression("item", type_.value, (*path, "value"), inline)
-        return f"{{{key}: {item} for key, item in {items}}}"
+        element = f"{flat(key)}: {flat(item)}"
+        return comprehension("{", element, f"for key, item in {items}", "}")
 
     def _tensor(self, value: str, type_: model.TensorType, inline: bool) -> str:
         frames = "None" if inline else "frames"
@@ -153,12 +154,14 @@ class ValueEmitter(ABC):
         if context.needs_frames(self.record):
             parameters.append(f"frames: {self.frames_class()} | None")
             arguments.append("frames")
-        if context.has_depth(self.record):
+        if context.is_recursive(self.record):
             parameters.append("depth: int")
             arguments.append("depth")
         place = len(self.helpers)
         self.helpers.append("")
-        code, self.code = self.code, Code()
+        code, checker = self.code, self.checker
+        self.code = Code()
+        self.checker = Checker(context, self.code, self.encoding)
         self.code.statement(
             "", bracket(f"def {name}(", parameters, ")"), f" -> {any_}:"
         )
@@ -177,7 +180,7 @@ class ValueEmitter(ABC):
                 assert isinstance(type_, model.UnionType)
                 self._union_body(type_, path)
         self.helpers[place] = "\n".join(self.code.lines)
-        self.code = code
+        self.code, self.checker = code, checker
         return f"{name}({', '.join(arguments)})"
 
     def _union_body(self, type_: model.UnionType, path: tuple[str, ...]) -> None:
@@ -191,7 +194,7 @@ class ValueEmitter(ABC):
             self.code.line(f"if {self.option_test(option, refs)}:")
             with self.code.indented():
                 if isinstance(option, model.MessageType):
-                    result = self.message_set("value", refs)
+                    result: Text = self.message_set("value", refs)
                 elif self.checker.is_plain(option, inline=True):
                     self.checker.check("value", option, known=True)
                     result = "value"
@@ -200,7 +203,7 @@ class ValueEmitter(ABC):
                     result = self.expression(
                         "value", option, (*path, snake_case(segment)), True
                     )
-                self.code.line(f"return {result}")
+                self.code.statement("return ", result)
         self.code.line(f"raise {self.context.frames('Unfit')}")
 
     @abstractmethod

@@ -8,6 +8,7 @@ has.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -99,9 +100,10 @@ class ModuleNames:
             code.statement("", bracket(f"from {path} import (", names, ")"))
 
 
-def _isort_key(name: str) -> tuple[int, str]:
-    """isort's order of names: CONSTANTS, Classes, functions."""
-    bare = name.lstrip("_")
-    if bare.isupper() and len(bare) > 1:
-        return 0, name
-    return 1 if bare[:1].isupper() else 2, name
+def _isort_key(name: str) -> tuple[int, list[tuple[int, str]], str]:
+    """isort's order of names: CONSTANTS, Classes, functions; numbers in them by value."""
+    is_constant = name.isupper() and len(name) > 1
+    is_class = name[:1].isupper()
+    parts = re.findall(r"([0-9]+)|([^0-9]+)", name.lower())
+    natural = [(int(digits or -1), text) for digits, text in parts]
+    return 0 if is_constant else 1 if is_class else 2, natural, name

@@ -87,6 +87,9 @@ def check_field_name(
             f"{what} name '{name}': field names are snake_case in ASCII letters and digits, "
             f"such as '{_as_snake(name)}'",
         )
+    elif name == "mro":
+        # dataclasses would take the method that every class has for the field's default.
+        _reserved(name, what, "is a method of every Python class", place, problems)
     elif in_message and name in _BASE_CLASS_METHODS:
         _reserved(name, what, "is a method of every message", place, problems)
 

@@ -176,6 +176,14 @@ class _Composer:
         if isinstance(event, yaml.ScalarEvent):
             # A tag switches plain resolution off; it is refused above, so read on as a string.
             plain = event.style in (None, "") and event.tag is None
+            if any("\ud800" <= char <= "\udfff" for char in event.value):
+                self._problems.add(
+                    place,
+                    "yaml-surrogate",
+                    "half a surrogate pair stands in the text; write the character itself, or "
+                    "its code point as \\U and 8 hex digits",
+                )
+                return Scalar(place, "", plain=False)
             return Scalar(place, event.value, plain, block=event.style in ("|", ">"))
         if depth == MAX_DEPTH:
             self._problems.add(

@@ -25,20 +25,34 @@ class Bracket:
     tail: str
     comma: bool = False
     """Ends in a comma on one line too: a tuple of one."""
+    separator: str = ","
+    """What stands between items; nothing between the parts of a comprehension."""
+
+    @property
+    def inner(self) -> str:
+        """The items on one line."""
+        return f"{self.separator} ".join(map(flat, self.items))
 
     @property
     def flat(self) -> str:
-        inner = ", ".join(
-            each if isinstance(each, str) else each.flat for each in self.items
-        )
-        return f"{self.head}{inner}{',' if self.comma else ''}{self.tail}"
+        return f"{self.head}{self.inner}{',' if self.comma else ''}{self.tail}"
 
 
 Text: TypeAlias = str | Bracket
 
 
+def flat(text: Text) -> str:
+    """Write a text on one line."""
+    return text if isinstance(text, str) else text.flat
+
+
 def bracket(head: str, items: Sequence[Text], tail: str) -> Bracket:
     return Bracket(head, tuple(items), tail)
+
+
+def comprehension(head: str, element: str, clause: str, tail: str) -> Bracket:
+    """`[element for ... in ...]`, or the same of a dict."""
+    return Bracket(head, (element, clause), tail, separator="")
 
 
 def tuple_of(items: Sequence[Text]) -> Bracket:
@@ -65,6 +79,9 @@ class Code:
         skip = SKIP if len(indent) + len(text) > WIDTH else ""
         self.lines.append(f"{indent}{text}{skip}" if text else "")
 
+    def fits(self, text: str) -> bool:
+        return 4 * self.level + len(text) <= WIDTH
+
     def blank(self) -> None:
         self.lines.append("")
 
@@ -74,18 +91,31 @@ class Code:
 
     def clause(self, keyword: str, operands: Sequence[str], operator: str) -> None:
         """Add `if a or b:`, over several lines where it is too long for one."""
-        flat = f"{keyword} {f' {operator} '.join(operands)}:"
-        indent = "    " * self.level
-        inner = [f"{indent}    {operands[0]}"]
-        inner += [f"{indent}    {operator} {operand}" for operand in operands[1:]]
-        if (
-            len(indent) + len(flat) <= WIDTH
-            or max(map(len, inner)) > WIDTH
-            or len(inner) == 1
-        ):
-            self.line(flat)
+        one_line = f"{keyword} {f' {operator} '.join(operands)}:"
+        if self.fits(one_line) or len(operands) == 1:
+            self.line(one_line)
         else:
-            self.lines += [f"{indent}{keyword} (", *inner, f"{indent}):"]
+            self.chain(f"{keyword} (", operands, operator, "):")
+
+    def chain(
+        self, head: str, operands: Sequence[str], operator: str, tail: str
+    ) -> None:
+        """Add operands between two brackets, on a line of their own or on one each."""
+        start = len(self.lines)
+        self.raw(head)
+        with self.indented():
+            one_line = f" {operator} ".join(operands)
+            if self.fits(one_line):
+                self.raw(one_line)
+            else:
+                self.raw(operands[0])
+                for operand in operands[1:]:
+                    self.raw(f"{operator} {operand}")
+        self.raw(tail)
+        if any(len(line) > WIDTH for line in self.lines[start:]):
+            one_line = f"{head}{one_line}{tail}"
+            del self.lines[start:]
+            self.line(one_line)
 
     def statement(self, prefix: str, text: Text, suffix: str = "") -> None:
         """Add `prefix` + an expression + `suffix`, exploding its brackets where needed."""
@@ -99,15 +129,18 @@ class Code:
 
     def _explode(self, prefix: str, text: Text, suffix: str) -> None:
         indent = "    " * self.level
-        flat = text if isinstance(text, str) else text.flat
-        one_line = f"{indent}{prefix}{flat}{suffix}"
+        one_line = f"{indent}{prefix}{flat(text)}{suffix}"
         if isinstance(text, str) or len(one_line) <= WIDTH or not text.items:
             self.lines.append(one_line)
             return
         self.lines.append(f"{indent}{prefix}{text.head}")
         with self.indented():
-            for item in text.items:
-                self._explode("", item, ",")
+            inner = text.inner
+            if not text.separator and self.fits(inner):
+                self.lines.append(f"{indent}    {inner}")
+            else:
+                for item in text.items:
+                    self._explode("", item, text.separator)
         self.lines.append(f"{indent}{text.tail}{suffix}")
 
 

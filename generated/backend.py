@@ -56,10 +56,9 @@ class UserMsg(BaseBackendMsg):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, UserMsg):
             return NotImplemented
-        return (
-            self.uid == other.uid
-            and same(self.input_ids, other.input_ids)
-            and self.sampling_params == other.sampling_params
+        return same(
+            (self.uid, self.input_ids, self.sampling_params),
+            (other.uid, other.input_ids, other.sampling_params),
         )
 
 

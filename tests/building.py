@@ -1,0 +1,61 @@
+"""Builds schemas into importable packages for tests."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import itertools
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgen.codegen import generate, load_schema
+from msgen.codegen.model import Schema
+from msgen.codegen.output import apply, compare
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Built:
+    """A schema and its imported modules."""
+
+    schema: Schema
+    folder: Path
+    package: str
+
+    def module(self, group: str) -> Any:
+        """Return a group's module; its names are the schema's, so it is Any."""
+        return importlib.import_module(f"{self.package}.{group}")
+
+
+def write_schema(folder: Path, files: Mapping[str, str]) -> Path:
+    """Write schema files and return their folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+@contextmanager
+def built(folder: Path, schema_dir: Path) -> Iterator[Built]:
+    """Generate a schema into ``folder`` and import it under a name of its own."""
+    schema = load_schema(schema_dir)
+    package = f"_generated_{next(_numbers)}"
+    out = folder / package
+    apply(compare(generate(schema), out), out)
+    spec = importlib.util.spec_from_file_location(
+        package, out / "__init__.py", submodule_search_locations=[str(out)]
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[package] = module
+    spec.loader.exec_module(module)
+    try:
+        yield Built(schema, out, package)
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+            del sys.modules[name]
