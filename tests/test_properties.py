@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 from building import Built, built, write_schema
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,21 +19,15 @@ from msgen.runtime.reference_encoder import ReferenceEncoder
 from schemas import DrawSource, SchemaMaker
 from values import ValueMaker, slots_of
 
+EXAMPLES = int(os.environ.get("MSGEN_EXAMPLES", "150"))
+"""Random schemas tried; a long run asks for more."""
 SLOW = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 
-@pytest.fixture(scope="module")
-def kitchen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
-    """The golden schema that uses everything."""
-    folder = Path(__file__).parent / "golden" / "good" / "everything" / "schema"
-    with built(tmp_path_factory.mktemp("everything"), folder) as modules:
-        yield modules
-
-
-@settings(SLOW, max_examples=150)
+@settings(SLOW, max_examples=EXAMPLES)
 @given(st.data())
 def test_random_schemas_build_and_their_values_make_the_round_trip(
     data: st.DataObject,
@@ -49,13 +42,15 @@ def test_random_schemas_build_and_their_values_make_the_round_trip(
                 )
 
 
-@settings(SLOW, max_examples=300)
+@settings(SLOW, max_examples=2 * EXAMPLES)
 @given(st.data())
 def test_values_of_every_type_make_the_round_trip(
-    kitchen: Built, data: st.DataObject
+    everything_built: Built, data: st.DataObject
 ) -> None:
     check_agreement(
-        kitchen, "everything", ValueMaker(data, kitchen).message("everything")
+        everything_built,
+        "everything",
+        ValueMaker(data, everything_built).message("everything"),
     )
 
 
