@@ -1,0 +1,79 @@
+"""Golden modules: each case's whole output, compared in both directions."""
+
+from __future__ import annotations
+
+import os
+import sys
+import typing
+from pathlib import Path
+
+import pytest
+from building import built
+from msgen.codegen import generate, load_schema
+from msgen.generated import backend
+
+GOOD = Path(__file__).parent / "golden" / "good"
+CASES = sorted(case.name for case in GOOD.iterdir())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_output_is_the_golden_one(name: str) -> None:
+    files = generate(load_schema(GOOD / name / "schema"))
+    expected = GOOD / name / "expected"
+    if os.environ.get("MSGEN_UPDATE_GOLDEN"):
+        expected.mkdir(exist_ok=True)
+        for path in expected.iterdir():
+            path.unlink()
+        for file, text in files.items():
+            (expected / file).write_text(text, encoding="utf-8")
+    found = {path.name: path.read_text(encoding="utf-8") for path in expected.iterdir()}
+    assert files == found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_output_can_be_imported(tmp_path: Path, name: str) -> None:
+    with built(tmp_path, GOOD / name / "schema") as modules:
+        for group in modules.schema.groups.values():
+            module = modules.module(group.name)
+            assert hasattr(module, "CODEC") == bool(group.live_messages)
+            for record in group.records:
+                fields = getattr(module, record.name).__dataclass_fields__
+                assert list(fields) == [field.name for field in record.live_fields]
+
+
+def test_type_hints_can_be_read_at_run_time(tmp_path: Path) -> None:
+    with built(tmp_path, GOOD / "everything" / "schema") as modules:
+        module = modules.module("everything")
+        hints = typing.get_type_hints(module.Scalars)
+        assert (hints["a"], hints["k"], hints["n"]) == (bool, float, bytes)
+        assert typing.get_type_hints(module.Tiny)["int"] is int
+
+
+def test_a_required_field_after_a_default_is_given_by_keyword(tmp_path: Path) -> None:
+    with built(tmp_path, GOOD / "shared-only" / "schema") as modules:
+        types = modules.module("types")
+        pair = types.Pair(left=1, third="x")
+        assert (pair.left, pair.right, pair.third) == (1, 0, "x")
+        with pytest.raises(TypeError):
+            types.Pair(1, 2, "x")
+        assert types.Empty() == types.Empty()
+
+
+def test_mutable_defaults_are_fresh(tmp_path: Path) -> None:
+    with built(tmp_path, GOOD / "collisions" / "schema") as modules:
+        main = modules.module("main")
+        make = {"bytes": b"", "frames": [], "slots": 1, "msg": None, "wire": None}
+        make |= {"torch": None, "dataclass": True, "builtins": 0.0, "math": 0.0}
+        make |= {"item": [], "item_2": [], "l": 1}
+        first, second = main.Unfit(**make), main.Unfit(**make)
+        first.list.append(1)
+        first.more["k"] = []
+        assert (second.list, second.more) == ([], {})
+
+
+def test_messages_are_small_and_closed() -> None:
+    msg = backend.AbortBackendMsg(1)
+    assert not hasattr(msg, "__dict__")
+    with pytest.raises(AttributeError):
+        msg.other = 1  # type: ignore[attr-defined]
+    assert sys.getsizeof(msg) < 64
