@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from . import model
-from .model import Type
 from .modulenames import ModuleNames
 from .names import snake_case
 from .recursion import recursive_records
@@ -54,6 +53,7 @@ USED_NAMES = frozenset(
         "slots",
         "str",
         "struct",
+        "tag",
         "torch",
         "tuple",
         "type",
@@ -67,10 +67,25 @@ _LOOP_NAME = re.compile(r"(item|key|element)(_[0-9]+)?\Z")
 
 
 @dataclass(frozen=True)
+class SchemaFacts:
+    """What the emitters ask about records, computed once for all modules."""
+
+    recursive: frozenset[model.RecordKey]
+    """Records that can stand inside themselves."""
+    with_frames: frozenset[model.RecordKey]
+    """Records with a tensor or bytes somewhere inside, whose functions need the frames."""
+
+    @classmethod
+    def of(cls, schema: model.Schema) -> SchemaFacts:
+        return cls(recursive_records(schema), _records_with_payloads(schema))
+
+
+@dataclass(frozen=True)
 class ModuleContext:
     """One module being written."""
 
     schema: model.Schema
+    facts: SchemaFacts
     group: model.Group
     names: ModuleNames
     message_sets: dict[str, tuple[str, tuple[model.MessageType, ...]]] = field(
@@ -115,42 +130,18 @@ class ModuleContext:
     def snake(record: model.Record) -> str:
         return snake_case(record.name)
 
-    @cached_property
-    def recursive(self) -> frozenset[model.RecordKey]:
-        return recursive_records(self.schema)
-
     def is_recursive(self, record: model.Record) -> bool:
-        return (record.group, record.name) in self.recursive
+        return (record.group, record.name) in self.facts.recursive
 
     @cached_property
     def has_deep_messages(self) -> bool:
         """Whether the group's message functions carry a depth: one of them is recursive."""
         return any(self.is_recursive(message) for message in self.group.live_messages)
 
-    @cached_property
-    def _with_frames(self) -> frozenset[model.RecordKey]:
-        """Records with a tensor or bytes somewhere inside, whose functions need the frames."""
-        records = {
-            (record.group, record.name): record
-            for group in self.schema.groups.values()
-            for record in group.records
-        }
-        found: set[model.RecordKey] = set()
-        while True:
-            more = {
-                key
-                for key, record in records.items()
-                if key not in found
-                and any(_holds(f.type, found) for f in record.live_fields)
-            }
-            if not more:
-                return frozenset(found)
-            found |= more
-
     def needs_frames(self, record: model.Record) -> bool:
         return (
             isinstance(record, model.Message)
-            or (record.group, record.name) in self._with_frames
+            or (record.group, record.name) in self.facts.with_frames
         )
 
     def has_depth(self, record: model.Record) -> bool:
@@ -198,12 +189,26 @@ def local_name(field: str) -> str:
     return f"{field}_" if field in USED_NAMES or _LOOP_NAME.match(field) else field
 
 
-def _holds(type_: Type, records: set[model.RecordKey]) -> bool:
-    return any(
-        isinstance(part, (model.TensorType, model.BytesType))
-        or (
-            isinstance(part, (model.StructType, model.MessageType))
-            and (part.group, part.name) in records
-        )
-        for part in model.walk(type_)
-    )
+def _records_with_payloads(schema: model.Schema) -> frozenset[model.RecordKey]:
+    """Follow references backwards from the records that hold tensors or bytes themselves."""
+    holders: dict[model.RecordKey, list[model.RecordKey]] = {}
+    found: list[model.RecordKey] = []
+    for group in schema.groups.values():
+        for record in group.records:
+            key = (group.name, record.name)
+            parts = [
+                part for field in record.live_fields for part in model.walk(field.type)
+            ]
+            if any(
+                isinstance(part, (model.TensorType, model.BytesType)) for part in parts
+            ):
+                found.append(key)
+            for part in parts:
+                if isinstance(part, (model.StructType, model.MessageType)):
+                    holders.setdefault((part.group, part.name), []).append(key)
+    seen = set(found)
+    while found:
+        more = [key for key in holders.get(found.pop(), []) if key not in seen]
+        seen.update(more)
+        found += more
+    return frozenset(seen)

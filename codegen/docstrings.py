@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from .pytext import Code
@@ -44,8 +45,8 @@ def _lines(text: str, width: int) -> list[str]:
             break_on_hyphens=False,
         ) or [""]
     lines = [_escape(line) for line in lines]
-    if lines and lines[-1].endswith('"'):
-        # A quote before the closing quotes would end the docstring early.
+    if lines and re.search(r'(?<!\\)(\\\\)*"\Z', lines[-1]):
+        # A bare quote before the closing quotes would end the docstring early.
         lines[-1] = lines[-1][:-1] + '\\"'
     return lines
 

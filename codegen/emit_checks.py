@@ -113,11 +113,7 @@ class Checker:
                 *self._too_long(variable, type_.max_len),
             ]
         if isinstance(type_, model.IntType):
-            low, high = self.int_limits(type_)
-            return [
-                f"type({variable}) is not int",
-                f"not {low} <= {variable} <= {high}",
-            ]
+            return self._int_tests(variable, type_)
         if isinstance(type_, model.FloatType):
             return [
                 f"type({variable}) is not float",
@@ -126,6 +122,16 @@ class Checker:
         if isinstance(type_, model.BoolType):
             return [f"type({variable}) is not bool"]
         return None
+
+    def _int_tests(self, variable: str, type_: model.IntType) -> list[str]:
+        low, high = self.int_limits(type_)
+        class_test = f"type({variable}) is not int"
+        # msgpack's integers are those of i64 and u64: what was unpacked is no less and no more.
+        if not self.encoding and type_.width == "i64":
+            return [class_test, f"{variable} > {high}"]
+        if not self.encoding and type_.width == "u64":
+            return [class_test, f"{variable} < 0"]
+        return [class_test, f"not {low} <= {variable} <= {high}"]
 
     def int_limits(self, type_: model.IntType) -> tuple[str, str]:
         width = type_.width.upper()

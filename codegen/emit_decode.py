@@ -75,20 +75,22 @@ class _Decoder(ValueEmitter):
         code.line(f"if type(slots) is not list or len(slots) != {count}:")
         with code.indented():
             code.line(f"slots = {fit}({arguments})")
-        if not record.live_fields:
-            return
-        targets: list[Text] = ["_"] if is_message else []
+        targets: list[Text] = ["tag"] if is_message else []
         targets += [
             "_" if field.removed else local_name(field.name) for field in record.fields
         ]
+        if not targets or set(targets) == {"_"}:
+            return
+        one_line = f"{', '.join(map(flat, targets))} = slots"
         if len(targets) == 1:
             code.line(f"({targets[0]},) = slots")
-            return
-        flat = f"{', '.join(map(str, targets))} = slots"
-        if len(flat) + 4 * code.level <= 88:
-            code.line(flat)
+        elif code.fits(one_line):
+            code.line(one_line)
         else:
             code.statement("", bracket("(", targets, ")"), " = slots")
+        if is_message:
+            # True and 1.0 are found in a dict of tags as well as 1 is.
+            self.checker.refuse(["type(tag) is not int"])
 
     def _padding(self, field: model.Field) -> str:
         """The slot to put where an older writer wrote none: nil, unless nil is a value."""
@@ -116,21 +118,31 @@ class _Decoder(ValueEmitter):
                 self.checker.check(variable, field.type)
                 return variable
             return self.expression(variable, field.type, (field.name,))
+        if plain and tests is not None and test.endswith("is None"):
+            self._defaulted_scalar(variable, tests, default)
+            return variable
         self.code.line(f"if {test}:")
         with self.code.indented():
             self.code.statement(f"{variable} = ", default)
-        if plain and tests is not None:
-            self.code.clause("elif", tests, "or")
-            self.checker.raise_unfit()
-        else:
-            self.code.line("else:")
-            with self.code.indented():
-                if plain:
-                    self.checker.check(variable, field.type)
-                else:
-                    value = self.expression(variable, field.type, (field.name,))
-                    self.code.statement(f"{variable} = ", value)
+        self.code.line("else:")
+        with self.code.indented():
+            if plain:
+                self.checker.check(variable, field.type)
+            else:
+                value = self.expression(variable, field.type, (field.name,))
+                self.code.statement(f"{variable} = ", value)
         return variable
+
+    def _defaulted_scalar(self, variable: str, tests: list[str], default: Text) -> None:
+        """Test the class first: nil, the sign for the default, is the rare case."""
+        code = self.code
+        code.clause("if", tests[:1], "or")
+        with code.indented():
+            self.checker.refuse([f"{variable} is not None"])
+            code.statement(f"{variable} = ", default)
+        if tests[1:]:
+            code.clause("elif", tests[1:], "or")
+            self.checker.raise_unfit()
 
     def scalar(self, value: str, type_: Type) -> str:
         wire = self.context.wire
@@ -169,11 +181,10 @@ class _Decoder(ValueEmitter):
         code.statement("return ", tuple_of(items))
 
     def message_set(self, value: str, refs: tuple[model.MessageType, ...]) -> str:
+        # What is no list either has no item 0 or is refused by the decoder it leads to.
         table = self.context.message_set("decode", refs)
-        arguments = [table, value, "frames"]
-        if self.context.has_deep_messages:
-            arguments += self.depth_argument()
-        return f"{self.context.wire('decode_message')}({', '.join(arguments)})"
+        arguments = [value, "frames", *self.depth_argument()]
+        return f"{table}[{value}[0]]({', '.join(arguments)})"
 
     def option_test(self, option: Type, refs: tuple[model.MessageType, ...]) -> str:
         if isinstance(option, model.MessageType):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, order=True)
-class Place:
+class Place(NamedTuple):
     """A position in a schema file; line and column count from 1."""
 
     path: str
@@ -55,9 +55,17 @@ class Problems:
     found: list[Problem] = field(default_factory=list)
 
     def add(self, place: Place, rule: str, message: str) -> None:
-        self.found.append(Problem(place, rule, message))
+        # A value of the file may hold anything; an error stays one line that a terminal can show.
+        self.found.append(Problem(place, rule, _printable(message)))
 
     def raise_if_any(self) -> None:
         """Raise SchemaError when anything was found."""
         if self.found:
             raise SchemaError(tuple(sorted(set(self.found))))
+
+
+def _printable(text: str) -> str:
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 from . import model
+from .graph import components
 from .model import Type
 
 
@@ -46,11 +47,18 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@dataclass
 class _Canonical:
-    schema: model.Schema
-    _open: list[model.StructType] = field(default_factory=list)
-    _digests: dict[model.StructType, str] = field(default_factory=dict)
+    """Describes fields and types; structs by a digest of their content."""
+
+    def __init__(self, schema: model.Schema) -> None:
+        self._schema = schema
+        self._digests: dict[model.StructType, str] = {}
+        structs = [
+            struct for group in schema.groups.values() for struct in group.structs
+        ]
+        edges = {struct.type: self._references(struct) for struct in structs}
+        for component in components(edges):
+            self._digest_together(component, edges)
 
     def fields(self, record: model.Record) -> list[Any]:
         return [
@@ -59,19 +67,61 @@ class _Canonical:
             if each.since == 1
         ]
 
+    def _references(self, struct: model.Struct) -> list[model.StructType]:
+        return [
+            part
+            for field in struct.fields
+            if field.since == 1
+            for part in model.walk(field.type)
+            if isinstance(part, model.StructType)
+        ]
+
+    def _digest_together(
+        self,
+        structs: list[model.StructType],
+        edges: Mapping[model.StructType, list[model.StructType]],
+    ) -> None:
+        """Digest structs that hold one another, or one that holds no such.
+
+        Those that do are told apart in rounds: at first all are alike, then by their content
+        where the others are named by the round before. Rounds that split no class further show
+        how many classes there are; twice as many rounds tell any two sets of so many apart.
+        """
+        recursive = len(structs) > 1 or structs[0] in edges[structs[0]]
+        self._digests |= dict.fromkeys(structs, "")
+        classes = self._classes(structs) if recursive else 0
+        self._digests |= dict.fromkeys(structs, "")
+        for _ in range(2 * classes + 1):
+            self._round(structs)
+
+    def _round(self, structs: list[model.StructType]) -> None:
+        self._digests |= {
+            each: _digest(self.fields(self._schema.record(each))) for each in structs
+        }
+
+    def _classes(self, structs: list[model.StructType]) -> int:
+        """Count the structs of different content among those that hold one another."""
+        count = 0
+        while True:
+            self._round(structs)
+            found = len({self._digests[each] for each in structs})
+            if found == count:
+                return count
+            count = found
+
     def _type(self, type_: Type) -> Any:
         if isinstance(type_, model.StructType):
-            return self._struct(type_)
+            return ["struct", self._digests[type_]]
         if isinstance(type_, model.EnumType):
             members = [
-                each for each in self.schema.enum(type_).members if each.since == 1
+                each for each in self._schema.enum(type_).members if each.since == 1
             ]
             return [
                 "enum",
                 sorted([each.number, each.was or each.name] for each in members),
             ]
         if isinstance(type_, model.MessageType):
-            return ["message", self.schema.message(type_).tag]
+            return ["message", self._schema.message(type_).tag]
         if isinstance(type_, model.UnionType):
             options = [self._type(each) for each in type_.options if self._counts(each)]
             return ["union", *sorted(options, key=_digest)]
@@ -91,25 +141,5 @@ class _Canonical:
     def _counts(self, option: Type) -> bool:
         return (
             not isinstance(option, model.MessageType)
-            or self.schema.message(option).since == 1
+            or self._schema.message(option).since == 1
         )
-
-    def _struct(self, ref: model.StructType) -> Any:
-        """Describe a struct by a digest, or by how many structs up it was opened."""
-        if ref in self._open:
-            return ["up", len(self._open) - self._open.index(ref)]
-        if ref not in self._digests:
-            self._open.append(ref)
-            content = self.fields(self.schema.record(ref))
-            self._open.pop()
-            digest = _digest(content)
-            if _mentions_up(content):
-                return ["struct", content]
-            self._digests[ref] = digest
-        return ["struct", self._digests[ref]]
-
-
-def _mentions_up(content: Any) -> bool:
-    if isinstance(content, list):
-        return content[:1] == ["up"] or any(_mentions_up(each) for each in content)
-    return False

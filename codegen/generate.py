@@ -5,7 +5,7 @@ from __future__ import annotations
 import jinja2
 
 from . import model
-from .context import ModuleContext
+from .context import ModuleContext, SchemaFacts
 from .docstrings import docstring
 from .emit_classes import emit_enum, emit_record
 from .emit_codec import emit_base_class, emit_codec, emit_dispatch, emit_union
@@ -35,8 +35,10 @@ def generate(schema: model.Schema) -> dict[str, str]:
         File name, relative to the output folder, to text. The same schema gives the same text
         whatever the machine, the folder and the hash seed.
     """
+    facts = SchemaFacts.of(schema)
     modules = {
-        f"{name}.py": _module(schema, group) for name, group in schema.groups.items()
+        f"{name}.py": _module(schema, facts, group)
+        for name, group in schema.groups.items()
     }
     package = _TEMPLATES.get_template("package.py.j2").render(
         header=HEADER.format(source=f"{schema.name}/"), groups=list(schema.groups)
@@ -44,8 +46,10 @@ def generate(schema: model.Schema) -> dict[str, str]:
     return {"__init__.py": package, **modules}
 
 
-def _module(schema: model.Schema, group: model.Group) -> str:
-    context = ModuleContext(schema, group, ModuleNames(_taken_names(schema, group)))
+def _module(schema: model.Schema, facts: SchemaFacts, group: model.Group) -> str:
+    context = ModuleContext(
+        schema, facts, group, ModuleNames(_taken_names(schema, group))
+    )
     body = {
         "enums": [emit_enum(context, enum) for enum in group.enums],
         "structs": [emit_record(context, struct) for struct in group.structs],

@@ -20,6 +20,8 @@ class Key:
     required: bool = False
     least: int = 1
     most: int = 2**31 - 1
+    example: str = ""
+    """What a required key may hold, for the error that misses it."""
 
 
 _DOC = Key("text", "What it is for, in a sentence or more; becomes the docstring.")
@@ -30,7 +32,10 @@ _WAS = Key("name", "Its name before a deliberate rename; keeps the fingerprint."
 SECTIONS: dict[str, dict[str, Key]] = {
     "group": {
         "group": Key(
-            "name", "The group's name, equal to the file's name.", required=True
+            "name",
+            "The group's name, equal to the file's name.",
+            required=True,
+            example="<name>",
         ),
         "receiver": Key("name", "The process that reads these messages."),
         "senders": Key("names", "The processes that write them."),
@@ -45,9 +50,19 @@ SECTIONS: dict[str, dict[str, Key]] = {
         "enums": Key("map enum", "Types with numbered members, by name."),
     },
     "batch": {
-        "name": Key("name", "The batch message's name.", required=True),
+        "name": Key(
+            "name",
+            "The batch message's name.",
+            required=True,
+            example="<Name>",
+        ),
         "tag": Key(
-            "count", "Its tag, unique in the group.", required=True, least=0, most=255
+            "count",
+            "Its number, unique in the group.",
+            required=True,
+            least=0,
+            most=255,
+            example="<0 to 255>",
         ),
         "doc": _DOC,
         "since": _SINCE,
@@ -61,6 +76,7 @@ SECTIONS: dict[str, dict[str, Key]] = {
             required=True,
             least=0,
             most=255,
+            example="<0 to 255>",
         ),
         "doc": _DOC,
         "fields": Key(
@@ -78,7 +94,7 @@ SECTIONS: dict[str, dict[str, Key]] = {
         ),
     },
     "field": {
-        "type": Key("type", "The field's type.", required=True),
+        "type": Key("type", "The field's type.", required=True, example="int"),
         "doc": _DOC,
         "default": Key("value", "The value where none is given."),
         "since": _SINCE,
@@ -94,7 +110,12 @@ SECTIONS: dict[str, dict[str, Key]] = {
         ),
     },
     "enum": {
-        "values": Key("short member", "Member names to numbers.", required=True),
+        "values": Key(
+            "short member",
+            "Member names to numbers.",
+            required=True,
+            example="{unset: 0}",
+        ),
         "doc": _DOC,
         "unknown": Key(
             "name", "The member that receives numbers this build does not know."
@@ -107,6 +128,7 @@ SECTIONS: dict[str, dict[str, Key]] = {
             required=True,
             least=-(2**31),
             most=2**31 - 1,
+            example="<number>",
         ),
         "doc": _DOC,
         "since": _SINCE,
@@ -130,7 +152,8 @@ def json_schema() -> dict[str, Any]:
 
 def _section(name: str, keys: dict[str, Key]) -> dict[str, Any]:
     section: dict[str, Any] = {
-        "type": "object",
+        # `Empty:` with nothing behind it is a struct without fields.
+        "type": ["object", "null"] if name == "struct" else "object",
         "additionalProperties": False,
         "properties": {
             key: {**_shape(spec), "description": spec.doc} for key, spec in keys.items()
@@ -139,11 +162,6 @@ def _section(name: str, keys: dict[str, Key]) -> dict[str, Any]:
     required = [key for key, spec in keys.items() if spec.required]
     if required:
         section["required"] = required
-    if name in (
-        "message",
-        "struct",
-    ):  # `ExitMsg:` with nothing behind it is not YAML null here
-        section["type"] = "object"
     return section
 
 

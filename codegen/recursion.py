@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from . import model
+from .cycles import find_cycles
 from .errors import Problems
 from .model import Record, Type
 
@@ -23,15 +25,7 @@ def check_recursion(groups: Mapping[str, model.Group], problems: Problems) -> No
         if not found:
             break
         finite |= found
-    for key, record in records.items():
-        if key not in finite:
-            cycle = _cycle(key, records, finite)
-            problems.add(
-                record.place,
-                "infinite-type",
-                f"'{record.name}' contains itself without end: {' -> '.join(cycle)}; make one of "
-                "these fields nullable with '?' or a list",
-            )
+    _report_infinite(records, finite, problems)
     _check_default_recursion(records, problems)
 
 
@@ -79,23 +73,41 @@ def _is_finite(type_: Type, finite: set[model.RecordKey]) -> bool:
     return True
 
 
-def _cycle(
-    start: model.RecordKey,
+def _report_infinite(
     records: Mapping[model.RecordKey, Record],
     finite: set[model.RecordKey],
-) -> list[str]:
-    """Follow fields that cannot be finite until a record comes up again."""
-    path = [start]
-    steps = [start[1]]
-    while True:
-        record = records[path[-1]]
-        culprit = next(f for f in record.live_fields if not _is_finite(f.type, finite))
-        target = next(ref for ref in _references(culprit.type) if ref not in finite)
-        steps[-1] += f".{culprit.name}"
-        steps.append(target[1])
-        if target in path:
-            return steps[path.index(target) :]
-        path.append(target)
+    problems: Problems,
+) -> None:
+    """Report the circles among the records without a finite value, not those that lead there."""
+    steps: dict[model.RecordKey, dict[model.RecordKey, str]] = {
+        key: {
+            target: f.name
+            for f in reversed(record.live_fields)
+            for target in _endless(f.type, finite)
+        }
+        for key, record in records.items()
+        if key not in finite
+    }
+    for cycle in find_cycles(steps):
+        path = [f"{a[1]}.{steps[a][b]}" for a, b in pairwise(cycle)]
+        problems.add(
+            min(records[key].place for key in cycle),
+            "infinite-type",
+            f"'{cycle[0][1]}' contains itself without end: {' -> '.join(path)} -> "
+            f"{cycle[0][1]}; make one of these fields nullable with '?' or a list",
+        )
+
+
+def _endless(type_: Type, finite: set[model.RecordKey]) -> Iterator[model.RecordKey]:
+    """Yield the records for which a type has no finite value."""
+    if isinstance(type_, (model.StructType, model.MessageType)):
+        if (type_.group, type_.name) not in finite:
+            yield type_.group, type_.name
+    elif isinstance(type_, model.TupleType) or (
+        isinstance(type_, model.UnionType) and not _is_finite(type_, finite)
+    ):
+        for part in model.children(type_):
+            yield from _endless(part, finite)
 
 
 def _check_default_recursion(
@@ -137,6 +149,6 @@ def _check_default_recursion(
                 problems.add(
                     culprit.place,
                     "default-recursion",
-                    f"the default of field '{culprit.name}' builds a '{start[1]}' again without "
-                    "end; make it null or empty",
+                    f"default of field '{culprit.name}' of '{start[1]}' builds a '{start[1]}' "
+                    "again without end; make it null, or an empty list",
                 )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from . import model
-from .errors import Place, Problems
+from .errors import Problems
 from .model import Type
 from .nodes import Scalar
 from .scope import GENERICS, SCALARS, Scope
-from .sections import Section, did_you_mean
+from .texts import did_you_mean, shown
 from .typeexpr import (
     NameExpr,
     NullableExpr,
@@ -21,6 +20,10 @@ from .typeexpr import (
     UnionExpr,
     parse_type,
 )
+from .unions import explain_ambiguity
+
+MAX_RANK = 64
+"""Most dimensions of a tensor, torch's own limit."""
 
 _KEY_TYPES = (
     model.BoolType,
@@ -29,6 +32,18 @@ _KEY_TYPES = (
     model.BytesType,
     model.EnumType,
 )
+_DTYPES_ELSEWHERE = {
+    "float": "float32",
+    "double": "float64",
+    "int": "int32",
+    "long": "int64",
+    "half": "float16",
+    "fp16": "float16",
+    "fp32": "float32",
+    "float8": "float8_e4m3fn",
+    "fp8": "float8_e4m3fn",
+}
+"""What dtypes are called elsewhere, to the torch name that is most likely meant."""
 
 
 class _Stop(Exception):
@@ -50,7 +65,7 @@ class TypeChecker:
             self.problems.add(
                 text.inner_place(error.offset),
                 "type-syntax",
-                f"type '{text.text}': {error.reason}",
+                f"type {shown(text.text)}: {error.reason}",
             )
         except _Stop:
             pass
@@ -66,7 +81,7 @@ class TypeChecker:
             if isinstance(item, (model.NullableType, model.AnyType)):
                 raise self._fail(
                     text,
-                    expr.offset,
+                    expr.mark,
                     "nullable",
                     f"'{model.spell(item)}' holds null already; remove the '?'",
                 )
@@ -82,26 +97,33 @@ class TypeChecker:
             )
         if expr.name in GENERICS:
             return self._generic(expr, text)
+        if expr.name not in SCALARS:
+            return self._named(expr, text)
         if expr.args is not None:
-            raise self._fail(
-                text,
-                expr.offset,
-                "type-arguments",
-                f"'{expr.name}' takes no arguments; those that do are {', '.join(GENERICS)}",
-            )
-        if expr.name in SCALARS:
-            return _scalar(expr.name)
-        return self._named(expr, text)
+            raise self._no_arguments(expr, text)
+        return _scalar(expr.name)
+
+    def _no_arguments(self, expr: NameExpr, text: Scalar) -> _Stop:
+        return self._fail(
+            text,
+            expr.offset,
+            "type-arguments",
+            f"{shown(expr.name)} takes no arguments; those that do are {', '.join(GENERICS)}",
+        )
 
     def _named(self, expr: NameExpr, text: Scalar) -> Type:
         symbol = self.scope.symbols.get(expr.name)
         if symbol is None:
+            if self.scope.may_hold(expr.name):
+                raise _Stop
             raise self._fail(
                 text,
                 expr.offset,
                 "unknown-type",
-                f"unknown type '{expr.name}'{self.scope.explain_unknown(expr.name)}",
+                f"unknown type {shown(expr.name)}{self.scope.explain_unknown(expr.name)}",
             )
+        if expr.args is not None:
+            raise self._no_arguments(expr, text)
         if symbol.section.flag("removed"):
             raise self._fail(
                 text,
@@ -159,12 +181,16 @@ class TypeChecker:
                 "'tensor' takes a dtype and its dimensions, as in tensor[int32, seq]",
             )
         if dtype.name not in (*model.DTYPES, "any"):
-            hint = did_you_mean(dtype.name, model.DTYPES)
+            hint = (
+                f"; write '{_DTYPES_ELSEWHERE[dtype.name]}'"
+                if dtype.name in _DTYPES_ELSEWHERE
+                else did_you_mean(dtype.name, model.DTYPES)
+            )
             raise self._fail(
                 text,
                 dtype.offset,
                 "unknown-dtype",
-                f"unknown dtype '{dtype.name}'"
+                f"unknown dtype {shown(dtype.name)}"
                 f"{hint or '; it is a torch name such as int32 or bfloat16, or any'}",
             )
         dims = tuple(self._dim(arg, text) for arg in args[1:])
@@ -172,7 +198,7 @@ class TypeChecker:
             if len(dims) > 1:
                 raise self._fail(
                     text,
-                    expr.offset,
+                    args[1 + dims.index("*")].offset,
                     "tensor-dims",
                     "'*' means any rank and stands alone, as in "
                     "tensor[int32, *]; use '_' for one dimension of any size",
@@ -181,7 +207,7 @@ class TypeChecker:
         if len(dims) > MAX_RANK:
             raise self._fail(
                 text,
-                expr.offset,
+                args[1 + MAX_RANK].offset,
                 "tensor-dims",
                 f"{len(dims)} dimensions; at most {MAX_RANK}",
             )
@@ -199,54 +225,42 @@ class TypeChecker:
             text,
             arg.offset,
             "tensor-dims",
-            "a dimension is an integer, a name, '_' for any size, or '*' alone for any rank",
+            f"{_spelled(arg)} is no dimension; it is an integer, a name, '_' for any size, or '*' "
+            "alone for any rank",
         )
 
     def _union(self, expr: UnionExpr, text: Scalar) -> Type:
         options: list[Type] = []
-        for each in expr.options:
+        for each in _alternatives(expr):
             option = self._build(each, text)
-            if isinstance(option, model.NullableType):
+            if isinstance(each, NullableExpr):
                 raise self._fail(
                     text,
-                    each.offset,
+                    each.mark,
                     "nullable",
                     "'?' on one alternative; put it on them all, as in (A | B)?",
                 )
-            options += (
-                option.options if isinstance(option, model.UnionType) else (option,)
-            )
-        seen: dict[str, Type] = {}
-        for option in options:
-            kind = msgpack_kind(option)
-            other = seen.get(kind)
-            both_messages = isinstance(option, model.MessageType) and isinstance(
-                other, model.MessageType
-            )
-            if (
-                other == option
-                or (other is not None and not both_messages)
-                or kind == "any"
-            ):
-                against = (
-                    "every other"
-                    if kind == "any"
-                    else f"'{model.spell(other or option)}'"
-                )
-                raise self._fail(
-                    text,
-                    expr.offset,
-                    "ambiguous-union",
-                    f"alternatives "
-                    f"'{model.spell(option)}' and {against} cannot be told apart: both are "
-                    f"{kind} in msgpack; wrap them in messages, which have tags",
-                )
-            seen[kind] = option
+            ambiguity = explain_ambiguity(option, options)
+            if ambiguity:
+                raise self._fail(text, each.offset, "ambiguous-union", ambiguity)
+            options.append(option)
         return model.UnionType(tuple(options))
 
 
-MAX_RANK = 64
-"""Most dimensions of a tensor, torch's own limit."""
+def _alternatives(expr: UnionExpr) -> Iterator[TypeExpr]:
+    for each in expr.options:
+        if isinstance(each, UnionExpr):
+            yield from _alternatives(each)
+        else:
+            yield each
+
+
+def _spelled(expr: TypeExpr) -> str:
+    if isinstance(expr, SizeExpr):
+        return shown(expr.text)
+    if isinstance(expr, NameExpr):
+        return shown(f"{expr.name}[...]")
+    return "this"
 
 
 def _scalar(name: str) -> Type:
@@ -263,95 +277,3 @@ def _scalar(name: str) -> Type:
         "any": model.AnyType(),
     }
     return plain[name]
-
-
-def msgpack_kind(type_: Type) -> str:
-    """Return the msgpack kind that values of a type have on the wire, `any` for several."""
-    if isinstance(type_, model.TensorType):
-        return "bin" if type_.is_vector else "array"
-    return {
-        model.BoolType: "bool",
-        model.IntType: "int",
-        model.EnumType: "int",
-        model.FloatType: "float",
-        model.StrType: "str",
-        model.BytesType: "bin",
-        model.DictType: "map",
-        model.AnyType: "any",
-    }.get(type(type_), "array")
-
-
-def apply_limits(type_: Type, field: Section, problems: Problems) -> Type:
-    """Put a field's `max_len`, `finite` and `device` where they belong in its type."""
-    core = type_.item if isinstance(type_, model.NullableType) else type_
-    limited = core
-    if "max_len" in field:
-        if isinstance(
-            core,
-            (
-                model.StrType,
-                model.BytesType,
-                model.ListType,
-                model.DictType,
-                model.TensorType,
-            ),
-        ):
-            limited = replace(core, max_len=field.count("max_len"))
-        else:
-            _misplaced(
-                "max_len",
-                "str, bytes, list, dict and tensor fields",
-                core,
-                field,
-                problems,
-            )
-    if "device" in field:
-        if field.text("device") != "worker":
-            problems.add(
-                field.place_of("device"),
-                "bad-device",
-                f"device '{field.text('device')}' of field '{field.name}'; the only device is "
-                "'worker'",
-            )
-        else:
-            placed = _each(limited, model.TensorType, device="worker")
-            if placed == limited:
-                _misplaced("device", "fields that hold tensors", core, field, problems)
-            limited = placed
-    if field.flag("finite"):
-        finite = _each(limited, model.FloatType, finite=True)
-        if finite == limited:
-            _misplaced("finite", "fields that hold floats", core, field, problems)
-        limited = finite
-    return model.NullableType(limited) if core is not type_ else limited
-
-
-def _misplaced(
-    key: str, fits: str, type_: Type, field: Section, problems: Problems
-) -> None:
-    place: Place = field.key_place(key)
-    problems.add(
-        place,
-        "misplaced-limit",
-        f"'{key}' on field '{field.name}' of type '{model.spell(type_)}'; it is for {fits}: "
-        "remove it",
-    )
-
-
-def _each(type_: Type, kind: type[Type], **changes: Any) -> Type:
-    """Return the type with every part of one kind changed."""
-    if isinstance(type_, kind):
-        return replace(type_, **changes)
-    if isinstance(type_, (model.ListType, model.NullableType)):
-        return replace(type_, item=_each(type_.item, kind, **changes))
-    if isinstance(type_, model.TupleType):
-        return model.TupleType(
-            tuple(_each(item, kind, **changes) for item in type_.items)
-        )
-    if isinstance(type_, model.UnionType):
-        return model.UnionType(
-            tuple(_each(option, kind, **changes) for option in type_.options)
-        )
-    if isinstance(type_, model.DictType):
-        return replace(type_, value=_each(type_.value, kind, **changes))
-    return type_

@@ -19,6 +19,13 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<int>[0-9]+)|(?P<mark>[][(),|?*]))"
 )
 
+_REMEDIES = {
+    "<": "; arguments stand in brackets, as in list[int]",
+    "-": "; in a tensor, '_' is a dimension of any size",
+    "&": "; alternatives are written 'A | B'",
+    ".": "; write the name alone",
+}
+
 
 @dataclass(frozen=True)
 class NameExpr:
@@ -41,6 +48,8 @@ class SizeExpr:
 class NullableExpr:
     offset: int
     item: TypeExpr
+    mark: int
+    """The character of the `?`."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +119,11 @@ class _Parser:
         return options[0] if len(options) == 1 else UnionExpr(offset, tuple(options))
 
     def _postfix(self, depth: int) -> TypeExpr:
-        expr = self._atom(depth)
         offset = self.peek()[0]
+        expr = self._atom(depth)
+        mark = self.peek()[0]
         if self._take("?"):
-            expr = NullableExpr(offset, expr)
+            expr = NullableExpr(offset, expr, mark)
             if self.peek()[2] == "?":
                 raise TypeSyntaxError(
                     self.peek()[0], "'?' stands twice; once is enough"
@@ -123,7 +133,10 @@ class _Parser:
     def _atom(self, depth: int) -> TypeExpr:
         offset, kind, token = self.peek()
         if depth > MAX_NESTING:
-            raise TypeSyntaxError(offset, f"nested more than {MAX_NESTING} levels deep")
+            raise TypeSyntaxError(
+                offset,
+                f"nested more than {MAX_NESTING} levels deep; use a struct for the inner part",
+            )
         self._at += kind != "end"
         if kind == "name":
             return NameExpr(offset, token, self._arguments(depth, token))
@@ -154,7 +167,10 @@ def _tokens(text: str) -> list[tuple[int, str, str]]:
         match = _TOKEN.match(text, at)
         if match is None:
             at += len(text[at:]) - len(text[at:].lstrip())
-            raise TypeSyntaxError(at, f"character '{text[at]}' is not part of a type")
+            remedy = _REMEDIES.get(text[at], "")
+            raise TypeSyntaxError(
+                at, f"character '{text[at]}' is not part of a type{remedy}"
+            )
         kind = match.lastgroup or ""
         tokens.append((match.start(kind), kind, match.group(kind)))
         at = match.end()

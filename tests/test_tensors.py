@@ -14,7 +14,7 @@ from msgen.codegen.model import DTYPES
 from msgen.runtime import DecodeError, EncodeError, arena, tensors, wire
 from values import make_tensor, tensor_bytes
 
-LENGTHS = (0, 1, 3, 1_000, 20_000)
+LENGTHS = (0, 1, 3, 600, 3_000, 40_000)
 
 
 def send(codec: Any, msg: Any) -> Any:
@@ -94,6 +94,9 @@ STRANGE = {
     "channels last": torch.arange(24.0)
     .reshape(1, 2, 3, 4)
     .contiguous(memory_format=torch.channels_last),
+    "bool of other bytes": torch.tensor([0, 1, 2, 255], dtype=torch.uint8).view(
+        torch.bool
+    ),
     "inference": torch.inference_mode()(lambda: torch.ones(2))(),
 }
 
@@ -136,19 +139,27 @@ def test_tensors_cut_from_one_block_do_not_overlap(everything: Any) -> None:
     assert all(bool((tensor == number).all()) for number, tensor in enumerate(received))
 
 
-def test_a_block_is_freed_with_the_last_tensor_cut_from_it() -> None:
-    arena._blocks.clear()
-    tensor = arena.cut(b"\x01\x02\x03\x04", torch.uint8)
-    assert tensor is not None
-    block = arena._blocks.pop()
-    memory = block.memory.obj
-    watch = weakref.ref(memory)
-    del block, memory
+def test_a_block_is_freed_with_the_last_tensor_cut_from_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    blocks: list[weakref.ref[Any]] = []
+    new_block = arena._new_block
+
+    def watched(size: int) -> memoryview:
+        memory = new_block(size)
+        blocks.append(weakref.ref(memory.obj))  # type: ignore[type-var]
+        return memory
+
+    monkeypatch.setattr(arena, "_new_block", watched)
+    cut = arena.make_arena(128)
+    tensors_of_two_blocks = [cut(bytes([number]), torch.uint8) for number in range(3)]
+    assert [block() is None for block in blocks] == [False, False]
+    del tensors_of_two_blocks[0]
     gc.collect()
-    assert watch() is not None
-    del tensor
+    assert [block() is None for block in blocks] == [False, False]
+    del tensors_of_two_blocks[0]
     gc.collect()
-    assert watch() is None
+    assert [block() is None for block in blocks] == [True, False]
 
 
 def test_threads_that_decode_at_once_do_not_share_memory(everything: Any) -> None:

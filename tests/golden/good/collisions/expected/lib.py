@@ -111,7 +111,7 @@ def _decode_final(slots: _Any) -> Final:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
     (final,) = slots
-    if type(final) is not int or not I64_MIN <= final <= I64_MAX:
+    if type(final) is not int or final > I64_MAX:
         raise Unfit
     return Final(final)
 
@@ -126,12 +126,12 @@ def _decode_record(slots: _Any) -> Record:
         if type(field) is not list:
             raise Unfit
         for item in field:
-            if type(item) is not int or not I64_MIN <= item <= I64_MAX:
+            if type(item) is not int or item > I64_MAX:
                 raise Unfit
     if type(list_) is not list:
         raise Unfit
     for item in list_:
-        if type(item) is not int or not I64_MIN <= item <= I64_MAX:
+        if type(item) is not int or item > I64_MAX:
             raise Unfit
     return Record(field=field, list=list_)
 

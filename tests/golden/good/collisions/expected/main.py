@@ -31,7 +31,6 @@ from msgen.runtime.wire import (
     as_list,
     decode_bytes,
     decode_member,
-    decode_message,
     encode_bytes,
     fit,
 )
@@ -320,7 +319,9 @@ def _decode_codec(
 ) -> Codec:
     if type(slots) is not list or len(slots) != 6:
         slots = fit(slots, 6)
-    _, self, cls, type_, data, field = slots
+    tag, self, cls, type_, data, field = slots
+    if type(tag) is not int:
+        raise _Unfit
     return Codec(
         _decode_tensor(self, frames),
         _decode_any(cls),
@@ -340,7 +341,7 @@ def _decode_unfit(
     if type(slots) is not list or len(slots) != 17:
         slots = fit(slots, 17)
     (
-        _,
+        tag,
         list_,
         int_,
         str_,
@@ -358,22 +359,26 @@ def _decode_unfit(
         item_2_,
         l_,
     ) = slots
+    if type(tag) is not int:
+        raise _Unfit
     if list_ is None:
         list_ = []
     else:
         if type(list_) is not list:
             raise _Unfit
         for item in list_:
-            if type(item) is not int or not I64_MIN <= item <= I64_MAX:
+            if type(item) is not int or item > I64_MAX:
                 raise _Unfit
-    if int_ is None:
+    if type(int_) is not int:
+        if int_ is not None:
+            raise _Unfit
         int_ = 0
-    elif type(int_) is not int or not I64_MIN <= int_ <= I64_MAX:
+    elif int_ > I64_MAX:
         raise _Unfit
-    if str_ is None:
+    if type(str_) is not str:
+        if str_ is not None:
+            raise _Unfit
         str_ = ""
-    elif type(str_) is not str:
-        raise _Unfit
     if more is None:
         more = {}
     else:
@@ -385,9 +390,9 @@ def _decode_unfit(
             if type(element) is not list:
                 raise _Unfit
             for item in element:
-                if type(item) is not int or not I64_MIN <= item <= I64_MAX:
+                if type(item) is not int or item > I64_MAX:
                     raise _Unfit
-    if type(slots_) is not int or not I64_MIN <= slots_ <= I64_MAX:
+    if type(slots_) is not int or slots_ > I64_MAX:
         raise _Unfit
     if type(dataclass) is not bool:
         raise _Unfit
@@ -401,7 +406,7 @@ def _decode_unfit(
         if type(item_2) is not list:
             raise _Unfit
         for item in item_2:
-            if type(item) is not int or not I64_MIN <= item <= I64_MAX:
+            if type(item) is not int or item > I64_MAX:
                 raise _Unfit
     if type(item_2_) is not list:
         raise _Unfit
@@ -421,7 +426,7 @@ def _decode_unfit(
         bytes=decode_bytes(bytes_, frames),
         frames=[decode_bytes(item, frames) for item in as_list(frames_)],
         slots=slots_,
-        msg=decode_message(_CODEC_OR_UNFIT_DECODERS, msg_, frames, depth - 1),
+        msg=_CODEC_OR_UNFIT_DECODERS[msg_[0]](msg_, frames, depth - 1),
         wire=decode_vector(wire_, _torch.int32, frames),
         torch=None if torch_ is None else decode_vector(torch_, _torch.float32, frames),
         dataclass=dataclass,
@@ -442,6 +447,9 @@ def _decode_type_alias(
 ) -> TypeAlias:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise _Unfit
     return TypeAlias()
 
 
@@ -452,6 +460,9 @@ def _decode_frame_writer(
 ) -> FrameWriter:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise _Unfit
     return FrameWriter()
 
 
@@ -462,6 +473,9 @@ def _decode_encoders(
 ) -> Encoders:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise _Unfit
     return Encoders()
 
 
@@ -472,9 +486,11 @@ def _decode_batch(
 ) -> Batch:
     if type(slots) is not list or len(slots) != 2:
         slots = fit(slots, 2)
-    _, data = slots
+    tag, data = slots
+    if type(tag) is not int:
+        raise _Unfit
     return Batch(
-        [decode_message(_BATCH_ITEM_DECODERS, item, frames) for item in as_list(data)],
+        [_BATCH_ITEM_DECODERS[item[0]](item, frames) for item in as_list(data)],
     )
 
 

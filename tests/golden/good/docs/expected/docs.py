@@ -46,6 +46,16 @@ class Triple(BaseDocsMsg):
 
 
 @dataclass(slots=True)
+class Ends(BaseDocsMsg):
+    """It says \"\"\"hi\"\"\""""
+
+
+@dataclass(slots=True)
+class Slash(BaseDocsMsg):
+    """A backslash and a quote: \\\""""
+
+
+@dataclass(slots=True)
 class Escapes(BaseDocsMsg):
     """A path C:\\new\\x41\\N{DASH}"""
 
@@ -92,7 +102,9 @@ class Wide(BaseDocsMsg):
     """xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"""
 
 
-DocsMsg: TypeAlias = Plain | Quoted | Triple | Escapes | Unicode | Many | Wide
+DocsMsg: TypeAlias = (
+    Plain | Quoted | Triple | Ends | Slash | Escapes | Unicode | Many | Wide
+)
 
 
 def _encode_plain(msg: Plain, frames: FrameWriter | None) -> list[Any]:
@@ -105,6 +117,14 @@ def _encode_quoted(msg: Quoted, frames: FrameWriter | None) -> list[Any]:
 
 def _encode_triple(msg: Triple, frames: FrameWriter | None) -> list[Any]:
     return [2]
+
+
+def _encode_ends(msg: Ends, frames: FrameWriter | None) -> list[Any]:
+    return [7]
+
+
+def _encode_slash(msg: Slash, frames: FrameWriter | None) -> list[Any]:
+    return [8]
 
 
 def _encode_escapes(msg: Escapes, frames: FrameWriter | None) -> list[Any]:
@@ -132,40 +152,75 @@ def _encode_wide(msg: Wide, frames: FrameWriter | None) -> list[Any]:
 def _decode_plain(slots: Any, frames: FrameReader | None) -> Plain:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
     return Plain()
 
 
 def _decode_quoted(slots: Any, frames: FrameReader | None) -> Quoted:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
     return Quoted()
 
 
 def _decode_triple(slots: Any, frames: FrameReader | None) -> Triple:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
     return Triple()
+
+
+def _decode_ends(slots: Any, frames: FrameReader | None) -> Ends:
+    if type(slots) is not list or len(slots) != 1:
+        slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
+    return Ends()
+
+
+def _decode_slash(slots: Any, frames: FrameReader | None) -> Slash:
+    if type(slots) is not list or len(slots) != 1:
+        slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
+    return Slash()
 
 
 def _decode_escapes(slots: Any, frames: FrameReader | None) -> Escapes:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
     return Escapes()
 
 
 def _decode_unicode(slots: Any, frames: FrameReader | None) -> Unicode:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
     return Unicode()
 
 
 def _decode_many(slots: Any, frames: FrameReader | None) -> Many:
     if type(slots) is not list or len(slots) != 4:
         slots = fit(slots, 4)
-    _, one, two, three = slots
-    if type(two) is not int or not I64_MIN <= two <= I64_MAX:
+    tag, one, two, three = slots
+    if type(tag) is not int:
         raise Unfit
-    if type(three) is not int or not I64_MIN <= three <= I64_MAX:
+    if type(two) is not int or two > I64_MAX:
+        raise Unfit
+    if type(three) is not int or three > I64_MAX:
         raise Unfit
     return Many(decode_vector(one, torch.int32, frames), two, three)
 
@@ -173,6 +228,9 @@ def _decode_many(slots: Any, frames: FrameReader | None) -> Many:
 def _decode_wide(slots: Any, frames: FrameReader | None) -> Wide:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
     return Wide()
 
 
@@ -180,6 +238,8 @@ _ENCODERS: Final[Encoders] = {
     Plain: _encode_plain,
     Quoted: _encode_quoted,
     Triple: _encode_triple,
+    Ends: _encode_ends,
+    Slash: _encode_slash,
     Escapes: _encode_escapes,
     Unicode: _encode_unicode,
     Many: _encode_many,
@@ -190,6 +250,8 @@ _DECODERS: Final[Decoders] = {
     0: _decode_plain,
     1: _decode_quoted,
     2: _decode_triple,
+    7: _decode_ends,
+    8: _decode_slash,
     3: _decode_escapes,
     4: _decode_unicode,
     5: _decode_many,
@@ -201,6 +263,8 @@ _RECORDS: Final[dict[type, table.Record]] = {
     Plain: table.Record("Plain", (), tag=0),
     Quoted: table.Record("Quoted", (), tag=1),
     Triple: table.Record("Triple", (), tag=2),
+    Ends: table.Record("Ends", (), tag=7),
+    Slash: table.Record("Slash", (), tag=8),
     Escapes: table.Record("Escapes", (), tag=3),
     Unicode: table.Record("Unicode", (), tag=4),
     Many: table.Record(
@@ -220,7 +284,7 @@ CODEC: Final[Codec[DocsMsg]] = Codec(
     group="docs",
     receiver="reader",
     version=1,
-    fingerprint="e93cba6aadf15f080a10df1aa0d8d2f9c43bc7d897709287abf015d1c6590496",
+    fingerprint="793c6d0d689681c22b36b8d2b4220678a5163226cb1bb9c5e6f2a550eb612896",
     records=_RECORDS,
     encoders=_ENCODERS,
     decoders=_DECODERS,

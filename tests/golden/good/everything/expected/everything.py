@@ -53,7 +53,6 @@ from msgen.runtime.wire import (
     decode_bytes,
     decode_float,
     decode_member,
-    decode_message,
     encode_bytes,
     fit,
 )
@@ -805,10 +804,12 @@ def _decode_scalars(
 ) -> Scalars:
     if type(slots) is not list or len(slots) != 21:
         slots = fit(slots, 21)
-    _, a, b, c, d, e, f, g, h, i, j, k, l_, m, n, o, p, q, r, s, t = slots
+    tag, a, b, c, d, e, f, g, h, i, j, k, l_, m, n, o, p, q, r, s, t = slots
+    if type(tag) is not int:
+        raise Unfit
     if type(a) is not bool:
         raise Unfit
-    if type(b) is not int or not I64_MIN <= b <= I64_MAX:
+    if type(b) is not int or b > I64_MAX:
         raise Unfit
     if type(c) is not int or not I8_MIN <= c <= I8_MAX:
         raise Unfit
@@ -816,7 +817,7 @@ def _decode_scalars(
         raise Unfit
     if type(e) is not int or not I32_MIN <= e <= I32_MAX:
         raise Unfit
-    if type(f) is not int or not I64_MIN <= f <= I64_MAX:
+    if type(f) is not int or f > I64_MAX:
         raise Unfit
     if type(g) is not int or not 0 <= g <= U8_MAX:
         raise Unfit
@@ -824,7 +825,7 @@ def _decode_scalars(
         raise Unfit
     if type(i) is not int or not 0 <= i <= U32_MAX:
         raise Unfit
-    if type(j) is not int or not 0 <= j <= U64_MAX:
+    if type(j) is not int or j < 0:
         raise Unfit
     if type(k) is not float:
         raise Unfit
@@ -869,7 +870,7 @@ def _decode_containers(
     if type(slots) is not list or len(slots) != 20:
         slots = fit(slots, 20)
     (
-        _,
+        tag,
         ints,
         floats,
         singles,
@@ -890,10 +891,12 @@ def _decode_containers(
         limited,
         tuples,
     ) = slots
+    if type(tag) is not int:
+        raise Unfit
     if type(ints) is not list:
         raise Unfit
     for item in ints:
-        if type(item) is not int or not I64_MIN <= item <= I64_MAX:
+        if type(item) is not int or item > I64_MAX:
             raise Unfit
     if type(floats) is not list:
         raise Unfit
@@ -918,7 +921,7 @@ def _decode_containers(
         if type(maybe) is not list:
             raise Unfit
         for item in maybe:
-            if type(item) is not int or not I64_MIN <= item <= I64_MAX:
+            if type(item) is not int or item > I64_MAX:
                 raise Unfit
     if type(anys) is not list:
         raise Unfit
@@ -999,7 +1002,9 @@ def _decode_unions(
 ) -> Unions:
     if type(slots) is not list or len(slots) != 11:
         slots = fit(slots, 11, (MISSING,))
-    _, text, number, wide, tens, msg_, msg_or, single, pairs, things, opt = slots
+    tag, text, number, wide, tens, msg_, msg_or, single, pairs, things, opt = slots
+    if type(tag) is not int:
+        raise Unfit
     if type(text) is list:
         for item in text:
             if type(item) is not dict:
@@ -1010,7 +1015,7 @@ def _decode_unions(
     elif type(text) is not str:
         raise Unfit
     if type(number) is int:
-        if not I64_MIN <= number <= I64_MAX:
+        if number > I64_MAX:
             raise Unfit
     elif type(number) is not float and type(number) is not bool:
         raise Unfit
@@ -1019,7 +1024,7 @@ def _decode_unions(
     else:
         if opt is not None:
             if type(opt) is int:
-                if not I64_MIN <= opt <= I64_MAX:
+                if opt > I64_MAX:
                     raise Unfit
             elif type(opt) is not str:
                 raise Unfit
@@ -1028,9 +1033,9 @@ def _decode_unions(
         number,
         None if wide is None else _decoded_unions_wide(wide, frames),
         _decoded_unions_tens(tens, frames),
-        decode_message(_SCALARS_OR_TINY_DECODERS, msg_, frames),
+        _SCALARS_OR_TINY_DECODERS[msg_[0]](msg_, frames),
         _decoded_unions_msg_or(msg_or, frames),
-        decode_message(_TINY_DECODERS, single, frames),
+        _TINY_DECODERS[single[0]](single, frames),
         _decoded_unions_pairs(pairs, frames),
         [_decoded_unions_things_item(item, frames) for item in as_list(things)],
         opt,
@@ -1048,11 +1053,7 @@ def _decoded_unions_wide(value: Any, frames: FrameReader | None) -> Any:
         return _decode_field(value)
     if type(value) is dict:
         for key, element in value.items():
-            if (
-                type(key) is not str
-                or type(element) is not int
-                or not I64_MIN <= element <= I64_MAX
-            ):
+            if type(key) is not str or type(element) is not int or element > I64_MAX:
                 raise Unfit
         return value
     if type(value) is float:
@@ -1074,7 +1075,7 @@ def _decoded_unions_tens(value: Any, frames: FrameReader | None) -> Any:
 
 def _decoded_unions_msg_or(value: Any, frames: FrameReader | None) -> Any:
     if type(value) is list:
-        return decode_message(_TINY_OR_NOTHING_DECODERS, value, frames)
+        return _TINY_OR_NOTHING_DECODERS[value[0]](value, frames)
     if type(value) is str:
         return value
     raise Unfit
@@ -1100,7 +1101,7 @@ def _decoded_unions_things_item(value: Any, frames: FrameReader | None) -> Any:
     if type(value) is str:
         return value
     if type(value) is int:
-        if not I64_MIN <= value <= I64_MAX:
+        if value > I64_MAX:
             raise Unfit
         return value
     raise Unfit
@@ -1113,7 +1114,9 @@ def _decode_tensors(
 ) -> Tensors:
     if type(slots) is not list or len(slots) != 13:
         slots = fit(slots, 13)
-    _, ids, pos, mask, scalar, fixed, fixed1, anyd, anyr, any2, lst, lim, mp = slots
+    tag, ids, pos, mask, scalar, fixed, fixed1, anyd, anyr, any2, lst, lim, mp = slots
+    if type(tag) is not int:
+        raise Unfit
     msg = Tensors(
         decode_vector(ids, torch.int32, frames),
         decode_vector(pos, torch.int64, frames),
@@ -1142,20 +1145,22 @@ def _decode_tiny(
 ) -> Tiny:
     if type(slots) is not list or len(slots) != 9:
         slots = fit(slots, 9)
-    _, self, cls, type_, data, field, list_, int_, str_ = slots
-    if type(self) is not int or not I64_MIN <= self <= I64_MAX:
+    tag, self, cls, type_, data, field, list_, int_, str_ = slots
+    if type(tag) is not int:
+        raise Unfit
+    if type(self) is not int or self > I64_MAX:
         raise Unfit
     if type(cls) is not str:
         raise Unfit
-    if type(type_) is not int or not I64_MIN <= type_ <= I64_MAX:
+    if type(type_) is not int or type_ > I64_MAX:
         raise Unfit
-    if type(data) is not int or not I64_MIN <= data <= I64_MAX:
+    if type(data) is not int or data > I64_MAX:
         raise Unfit
-    if type(field) is not int or not I64_MIN <= field <= I64_MAX:
+    if type(field) is not int or field > I64_MAX:
         raise Unfit
-    if type(list_) is not int or not I64_MIN <= list_ <= I64_MAX:
+    if type(list_) is not int or list_ > I64_MAX:
         raise Unfit
-    if type(int_) is not int or not I64_MIN <= int_ <= I64_MAX:
+    if type(int_) is not int or int_ > I64_MAX:
         raise Unfit
     if type(str_) is not list:
         raise Unfit
@@ -1172,6 +1177,9 @@ def _decode_nothing(
 ) -> Nothing:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
     return Nothing()
 
 
@@ -1182,12 +1190,16 @@ def _decode_evolved(
 ) -> Evolved:
     if type(slots) is not list or len(slots) != 13:
         slots = fit(slots, 13, (None, MISSING, None, MISSING, None, None, None))
-    _, msg_, _, slots_, frames_, sp, added, late, dflt, anyf, inf, tup, byt = slots
-    if type(msg_) is not int or not I64_MIN <= msg_ <= I64_MAX:
+    tag, msg_, _, slots_, frames_, sp, added, late, dflt, anyf, inf, tup, byt = slots
+    if type(tag) is not int:
         raise Unfit
-    if slots_ is None:
+    if type(msg_) is not int or msg_ > I64_MAX:
+        raise Unfit
+    if type(slots_) is not int:
+        if slots_ is not None:
+            raise Unfit
         slots_ = 4
-    elif type(slots_) is not int or not I64_MIN <= slots_ <= I64_MAX:
+    elif slots_ > I64_MAX:
         raise Unfit
     if type(frames_) is not str:
         raise Unfit
@@ -1201,14 +1213,13 @@ def _decode_evolved(
         if type(added) is not list:
             raise Unfit
         for item in added:
-            if type(item) is not int or not I64_MIN <= item <= I64_MAX:
+            if type(item) is not int or item > I64_MAX:
                 raise Unfit
     if late is MISSING:
         late = 7
     else:
-        if late is not None:
-            if type(late) is not int or not I64_MIN <= late <= I64_MAX:
-                raise Unfit
+        if late is not None and (type(late) is not int or late > I64_MAX):
+            raise Unfit
     if dflt is None:
         dflt = FinishReason.length
     else:
@@ -1217,10 +1228,10 @@ def _decode_evolved(
         anyf = {"a": [1, 2.5, "x", None, True]}
     else:
         as_plain(anyf)
-    if inf is None:
+    if type(inf) is not float:
+        if inf is not None:
+            raise Unfit
         inf = -_inf
-    elif type(inf) is not float:
-        raise Unfit
     if tup is None:
         tup = (1, 'it\'s "q"')
     else:
@@ -1259,11 +1270,13 @@ def _decode_recursive(
         raise Unfit
     if type(slots) is not list or len(slots) != 4:
         slots = fit(slots, 4)
-    _, inner, many, node = slots
+    tag, inner, many, node = slots
+    if type(tag) is not int:
+        raise Unfit
     return Recursive(
-        None if inner is None else decode_message(_RECURSIVE_DECODERS, inner, frames, depth - 1),
+        None if inner is None else _RECURSIVE_DECODERS[inner[0]](inner, frames, depth - 1),
         [
-            decode_message(_RECURSIVE_OR_NOTHING_DECODERS, item, frames, depth - 1)
+            _RECURSIVE_OR_NOTHING_DECODERS[item[0]](item, frames, depth - 1)
             for item in as_list(many)
         ],
         None if node is None else _decode_node(node, depth - 1),
@@ -1277,9 +1290,11 @@ def _decode_batch_everything_msg(
 ) -> BatchEverythingMsg:
     if type(slots) is not list or len(slots) != 2:
         slots = fit(slots, 2)
-    _, data = slots
+    tag, data = slots
+    if type(tag) is not int:
+        raise Unfit
     return BatchEverythingMsg(
-        [decode_message(_BATCH_ITEM_DECODERS, item, frames) for item in as_list(data)],
+        [_BATCH_ITEM_DECODERS[item[0]](item, frames) for item in as_list(data)],
     )
 
 
@@ -1633,7 +1648,7 @@ CODEC: Final[Codec[EverythingMsg]] = Codec(
     group="everything",
     receiver="engine",
     version=3,
-    fingerprint="c671eb3045595a74f65962310630cf630c4387d61a45cd318fe39a6b81da3992",
+    fingerprint="4ad1530b02f8907d450f2a7d91f2ebb8a87969d227fff228d8c6577057b1a449",
     records=_RECORDS,
     encoders=_ENCODERS,
     decoders=_DECODERS,

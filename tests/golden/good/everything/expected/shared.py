@@ -124,9 +124,11 @@ def _decode_tensor(slots: Any) -> Tensor:
         slots = fit(slots, 2)
     any_, int_ = slots
     as_plain(any_)
-    if int_ is None:
+    if type(int_) is not int:
+        if int_ is not None:
+            raise Unfit
         int_ = 3
-    elif type(int_) is not int or not I64_MIN <= int_ <= I64_MAX:
+    elif int_ > I64_MAX:
         raise Unfit
     return Tensor(any_, int_)
 
@@ -158,9 +160,11 @@ def _decode_field(slots: Any, depth: int = MAX_DEPTH) -> Field:
     type_, list_, weight = slots
     if type(type_) is not str:
         raise Unfit
-    if weight is None:
+    if type(weight) is not float:
+        if weight is not None:
+            raise Unfit
         weight = 0.5
-    elif type(weight) is not float or F32_MAX < abs(weight) < inf:
+    elif F32_MAX < abs(weight) < inf:
         raise Unfit
     return Field(
         type_,

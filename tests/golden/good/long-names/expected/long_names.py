@@ -22,7 +22,6 @@ from msgen.runtime.wire import (
     as_list,
     as_str,
     decode_member,
-    decode_message,
     fit,
 )
 
@@ -186,10 +185,10 @@ def _decode_struct_with_a_name_that_is_longer_than_anybody_would_like(
     if type(slots) is not list or len(slots) != 2:
         slots = fit(slots, 2)
     text, tensors = slots
-    if text is None:
+    if type(text) is not str:
+        if text is not None:
+            raise Unfit
         text = "A default that is so long that it does not fit on the line that it stands on."  # fmt: skip
-    elif type(text) is not str:
-        raise Unfit
     msg = StructWithANameThatIsLongerThanAnybodyWouldLike(
         text=text,
         tensors={as_str(key): decode_tensor(item, torch.bfloat16, (None, None, None, None), frames) for key, item in as_dict(tensors).items()},
@@ -205,25 +204,26 @@ def _decode_message_with_a_name_that_is_longer_than_anybody_would_like_it_to_be(
     if type(slots) is not list or len(slots) != 6:
         slots = fit(slots, 6)
     (
-        _,
+        tag,
         a_field_with_a_name_that_is_longer_than_anybody_would_like,
         another_field_with_a_name_that_is_longer_than_anybody_would_like,
         a_number_with_a_name_that_is_longer_than_anybody_would_like,
         a_union_with_a_name_that_is_longer_than_anybody_would_like,
         an_enum,
     ) = slots
-    if (type(a_field_with_a_name_that_is_longer_than_anybody_would_like) is not int or not I64_MIN <= a_field_with_a_name_that_is_longer_than_anybody_would_like <= I64_MAX):  # fmt: skip
+    if type(tag) is not int:
+        raise Unfit
+    if (
+        type(a_field_with_a_name_that_is_longer_than_anybody_would_like) is not int
+        or a_field_with_a_name_that_is_longer_than_anybody_would_like > I64_MAX
+    ):
         raise Unfit
     if a_number_with_a_name_that_is_longer_than_anybody_would_like is not None:
         if (type(a_number_with_a_name_that_is_longer_than_anybody_would_like) is not float or not isfinite(a_number_with_a_name_that_is_longer_than_anybody_would_like)):  # fmt: skip
             raise Unfit
     if type(a_union_with_a_name_that_is_longer_than_anybody_would_like) is dict:
         for key, element in a_union_with_a_name_that_is_longer_than_anybody_would_like.items():  # fmt: skip
-            if (
-                type(key) is not str
-                or type(element) is not int
-                or not I64_MIN <= element <= I64_MAX
-            ):
+            if type(key) is not str or type(element) is not int or element > I64_MAX:
                 raise Unfit
     elif type(a_union_with_a_name_that_is_longer_than_anybody_would_like) is list:
         for item in a_union_with_a_name_that_is_longer_than_anybody_would_like:
@@ -253,7 +253,9 @@ def _decode_another_message_with_a_name_that_is_longer_than_anybody_would_like(
 ) -> AnotherMessageWithANameThatIsLongerThanAnybodyWouldLike:
     if type(slots) is not list or len(slots) != 2:
         slots = fit(slots, 2)
-    _, lists = slots
+    tag, lists = slots
+    if type(tag) is not int:
+        raise Unfit
     return AnotherMessageWithANameThatIsLongerThanAnybodyWouldLike(
         [
             [[_decode_struct_with_a_name_that_is_longer_than_anybody_would_like(item, frames) for item in as_list(item)] for item in as_list(item)]
@@ -268,9 +270,11 @@ def _decode_batch_of_messages_with_names_that_are_longer_than_anybody_would_like
 ) -> BatchOfMessagesWithNamesThatAreLongerThanAnybodyWouldLike:
     if type(slots) is not list or len(slots) != 2:
         slots = fit(slots, 2)
-    _, data = slots
+    tag, data = slots
+    if type(tag) is not int:
+        raise Unfit
     return BatchOfMessagesWithNamesThatAreLongerThanAnybodyWouldLike(
-        [decode_message(_BATCH_ITEM_DECODERS, item, frames) for item in as_list(data)],
+        [_BATCH_ITEM_DECODERS[item[0]](item, frames) for item in as_list(data)],
     )
 
 

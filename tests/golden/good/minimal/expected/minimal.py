@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from msgen.runtime import table
 from msgen.runtime.codec import Codec
-from msgen.runtime.frames import Buffer, FrameReader, FrameWriter
+from msgen.runtime.frames import Buffer, FrameReader, FrameWriter, Unfit
 from msgen.runtime.wire import Decoders, Encoders, fit
 
 
@@ -41,6 +41,9 @@ def _encode_ping(msg: Ping, frames: FrameWriter | None) -> list[Any]:
 def _decode_ping(slots: Any, frames: FrameReader | None) -> Ping:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
     return Ping()
 
 

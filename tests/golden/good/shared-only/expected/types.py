@@ -62,11 +62,13 @@ def _decode_pair(slots: Any) -> Pair:
     if type(slots) is not list or len(slots) != 3:
         slots = fit(slots, 3)
     left, right, third = slots
-    if type(left) is not int or not I64_MIN <= left <= I64_MAX:
+    if type(left) is not int or left > I64_MAX:
         raise Unfit
-    if right is None:
+    if type(right) is not int:
+        if right is not None:
+            raise Unfit
         right = 0
-    elif type(right) is not int or not I64_MIN <= right <= I64_MAX:
+    elif right > I64_MAX:
         raise Unfit
     if type(third) is not str:
         raise Unfit

@@ -1,0 +1,92 @@
+"""Fingerprints of structs that hold themselves or one another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from building import write_schema
+from msgen.codegen import load_schema
+from msgen.codegen.fingerprint import fingerprint
+
+
+def print_of(folder: Path, structs: str) -> str:
+    text = f"group: g\nreceiver: r\nmessages:\n  M: {{tag: 1, fields: {{x: A}}}}\nstructs:\n{structs}"
+    schema = load_schema(write_schema(folder / "schema", {"g.yaml": text}))
+    return fingerprint(schema, schema.groups["g"])
+
+
+def test_a_recursive_struct_counts_by_content(tmp_path: Path) -> None:
+    first = print_of(tmp_path, "  A: {fields: {next: A?}}\n")
+    assert first == print_of(tmp_path, "  A: {doc: Same., fields: {next: A?}}\n")
+    assert first != print_of(tmp_path, "  A: {fields: {next: 'list[A]'}}\n")
+    assert first != print_of(
+        tmp_path, "  A: {fields: {next: B?}}\n  B: {fields: {x: int}}\n"
+    )
+
+
+def test_structs_that_hold_each_other_count_by_content(tmp_path: Path) -> None:
+    pair = "  A: {fields: {b: B?}}\n  B: {fields: {a: A?, n: int}}\n"
+    assert print_of(tmp_path, pair) == print_of(
+        tmp_path, pair.replace(" B", " Renamed").replace("A?", "A?")
+    )
+    assert print_of(tmp_path, pair) != print_of(
+        tmp_path, pair.replace("n: int", "n: u8")
+    )
+
+
+def test_a_struct_of_many_structs_takes_no_time(tmp_path: Path) -> None:
+    # Written out in full, each level would double the text.
+    levels = "".join(
+        f"  S{n}: {{fields: {{left: S{n + 1}, right: S{n + 1}}}}}\n" for n in range(200)
+    )
+    structs = "  A: {fields: {s: S0}}\n" + levels
+    ends = [f"  S200: {{fields: {{x: {type_}}}}}\n" for type_ in ("int", "u8", "S200?")]
+    assert len({print_of(tmp_path, structs + end) for end in ends}) == 3
+
+
+def test_two_structs_of_one_content_are_one(tmp_path: Path) -> None:
+    twice = "  A: {fields: {b: B, c: C}}\n  B: {fields: {x: int}}\n  C: {fields: {x: int}}\n"
+    once = "  A: {fields: {b: B, c: B}}\n  B: {fields: {x: int}}\n"
+    assert print_of(tmp_path, twice) == print_of(tmp_path, once)
+
+
+def test_the_order_of_alternatives_does_not_count(tmp_path: Path) -> None:
+    assert print_of(tmp_path, "  A: {fields: {x: int | str}}\n") == print_of(
+        tmp_path, "  A: {fields: {x: str | int}}\n"
+    )
+
+
+def test_the_order_in_which_structs_are_met_does_not_count(tmp_path: Path) -> None:
+    structs = (
+        "  A: {{fields: {{x: '{0} | {1}'}}}}\n"
+        "  L: {{fields: {{r: R?}}}}\n"
+        "  R: {{fields: {{l: L?}}}}\n"
+    )
+    options = ("list[L]", "dict[str, R]")
+    assert print_of(tmp_path, structs.format(*options)) == print_of(
+        tmp_path, structs.format(*reversed(options))
+    )
+
+
+def test_structs_that_all_hold_each_other_take_no_time(tmp_path: Path) -> None:
+    def structs(type_: str) -> str:
+        text = "  A: {fields: {s: S0}}\n"
+        for n in range(30):
+            fields = ", ".join(f"f{m}: S{m}?" for m in range(30))
+            text += f"  S{n}: {{fields: {{{fields}, own: 'tuple[{', '.join(['int'] * (n + 1))}]'}}}}\n"
+        return text.replace("tuple[int, int]", f"tuple[int, {type_}]")
+
+    assert print_of(tmp_path, structs("int")) != print_of(tmp_path, structs("u8"))
+    assert print_of(tmp_path, structs("int")) == print_of(tmp_path, structs("i64"))
+
+
+def test_a_struct_in_a_circle_is_told_from_one_that_only_looks_alike(
+    tmp_path: Path,
+) -> None:
+    circle = "  A: {fields: {n: B?}}\n  B: {fields: {n: C?}}\n  C: {fields: {n: A?}}\n"
+    ended = circle.replace(
+        "  C: {fields: {n: A?}}\n", "  C: {fields: {n: D?}}\n  D: {fields: {x: int}}\n"
+    )
+    assert print_of(tmp_path, circle) != print_of(tmp_path, ended)
+    # Three alike in a circle are one that holds itself.
+    assert print_of(tmp_path, circle) == print_of(tmp_path, "  A: {fields: {n: A?}}\n")
