@@ -18,7 +18,6 @@ from msgen.runtime.wire import (
     Encoders,
     as_int,
     as_list,
-    decode_message,
     fit,
 )
 
@@ -125,8 +124,10 @@ def _encode_batch_backend_msg(
 def _decode_user_msg(slots: Any, frames: FrameReader | None) -> UserMsg:
     if type(slots) is not list or len(slots) != 4:
         slots = fit(slots, 4)
-    _, uid, input_ids, sampling_params = slots
-    if type(uid) is not int or not I64_MIN <= uid <= I64_MAX:
+    tag, uid, input_ids, sampling_params = slots
+    if type(tag) is not int:
+        raise Unfit
+    if type(uid) is not int or uid > I64_MAX:
         raise Unfit
     return UserMsg(
         uid,
@@ -141,8 +142,10 @@ def _decode_abort_backend_msg(
 ) -> AbortBackendMsg:
     if type(slots) is not list or len(slots) != 2:
         slots = fit(slots, 2)
-    _, uid = slots
-    if type(uid) is not int or not I64_MIN <= uid <= I64_MAX:
+    tag, uid = slots
+    if type(tag) is not int:
+        raise Unfit
+    if type(uid) is not int or uid > I64_MAX:
         raise Unfit
     return AbortBackendMsg(uid)
 
@@ -150,6 +153,9 @@ def _decode_abort_backend_msg(
 def _decode_exit_msg(slots: Any, frames: FrameReader | None) -> ExitMsg:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
     return ExitMsg()
 
 
@@ -159,9 +165,11 @@ def _decode_batch_backend_msg(
 ) -> BatchBackendMsg:
     if type(slots) is not list or len(slots) != 2:
         slots = fit(slots, 2)
-    _, data = slots
+    tag, data = slots
+    if type(tag) is not int:
+        raise Unfit
     return BatchBackendMsg(
-        [decode_message(_BATCH_ITEM_DECODERS, item, frames) for item in as_list(data)],
+        [_BATCH_ITEM_DECODERS[item[0]](item, frames) for item in as_list(data)],
     )
 
 

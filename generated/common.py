@@ -52,25 +52,29 @@ def _decode_sampling_params(slots: Any) -> SamplingParams:
     if type(slots) is not list or len(slots) != 5:
         slots = fit(slots, 5)
     temperature, top_k, top_p, ignore_eos, max_tokens = slots
-    if temperature is None:
+    if type(temperature) is not float:
+        if temperature is not None:
+            raise Unfit
         temperature = 0.0
-    elif type(temperature) is not float:
-        raise Unfit
-    if top_k is None:
+    if type(top_k) is not int:
+        if top_k is not None:
+            raise Unfit
         top_k = -1
-    elif type(top_k) is not int or not I64_MIN <= top_k <= I64_MAX:
+    elif top_k > I64_MAX:
         raise Unfit
-    if top_p is None:
+    if type(top_p) is not float:
+        if top_p is not None:
+            raise Unfit
         top_p = 1.0
-    elif type(top_p) is not float:
-        raise Unfit
-    if ignore_eos is None:
+    if type(ignore_eos) is not bool:
+        if ignore_eos is not None:
+            raise Unfit
         ignore_eos = False
-    elif type(ignore_eos) is not bool:
-        raise Unfit
-    if max_tokens is None:
+    if type(max_tokens) is not int:
+        if max_tokens is not None:
+            raise Unfit
         max_tokens = 1024
-    elif type(max_tokens) is not int or not I64_MIN <= max_tokens <= I64_MAX:
+    elif max_tokens > I64_MAX:
         raise Unfit
     return SamplingParams(temperature, top_k, top_p, ignore_eos, max_tokens)
 

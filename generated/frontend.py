@@ -17,7 +17,6 @@ from msgen.runtime.wire import (
     as_bool,
     as_int,
     as_list,
-    decode_message,
     fit,
 )
 
@@ -87,8 +86,10 @@ def _encode_batch_frontend_msg(
 def _decode_user_reply(slots: Any, frames: FrameReader | None) -> UserReply:
     if type(slots) is not list or len(slots) != 4:
         slots = fit(slots, 4)
-    _, uid, incremental_output, finished = slots
-    if type(uid) is not int or not I64_MIN <= uid <= I64_MAX:
+    tag, uid, incremental_output, finished = slots
+    if type(tag) is not int:
+        raise Unfit
+    if type(uid) is not int or uid > I64_MAX:
         raise Unfit
     if type(incremental_output) is not str:
         raise Unfit
@@ -103,9 +104,11 @@ def _decode_batch_frontend_msg(
 ) -> BatchFrontendMsg:
     if type(slots) is not list or len(slots) != 2:
         slots = fit(slots, 2)
-    _, data = slots
+    tag, data = slots
+    if type(tag) is not int:
+        raise Unfit
     return BatchFrontendMsg(
-        [decode_message(_BATCH_ITEM_DECODERS, item, frames) for item in as_list(data)],
+        [_BATCH_ITEM_DECODERS[item[0]](item, frames) for item in as_list(data)],
     )
 
 

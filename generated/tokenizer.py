@@ -17,7 +17,6 @@ from msgen.runtime.wire import (
     as_bool,
     as_int,
     as_list,
-    decode_message,
     fit,
 )
 
@@ -134,8 +133,10 @@ def _encode_batch_tokenizer_msg(
 def _decode_tokenize_msg(slots: Any, frames: FrameReader | None) -> TokenizeMsg:
     if type(slots) is not list or len(slots) != 4:
         slots = fit(slots, 4)
-    _, uid, text, sampling_params = slots
-    if type(uid) is not int or not I64_MIN <= uid <= I64_MAX:
+    tag, uid, text, sampling_params = slots
+    if type(tag) is not int:
+        raise Unfit
+    if type(uid) is not int or uid > I64_MAX:
         raise Unfit
     if type(text) is list:
         for item in text:
@@ -152,10 +153,12 @@ def _decode_tokenize_msg(slots: Any, frames: FrameReader | None) -> TokenizeMsg:
 def _decode_detokenize_msg(slots: Any, frames: FrameReader | None) -> DetokenizeMsg:
     if type(slots) is not list or len(slots) != 4:
         slots = fit(slots, 4)
-    _, uid, next_token, finished = slots
-    if type(uid) is not int or not I64_MIN <= uid <= I64_MAX:
+    tag, uid, next_token, finished = slots
+    if type(tag) is not int:
         raise Unfit
-    if type(next_token) is not int or not I64_MIN <= next_token <= I64_MAX:
+    if type(uid) is not int or uid > I64_MAX:
+        raise Unfit
+    if type(next_token) is not int or next_token > I64_MAX:
         raise Unfit
     if type(finished) is not bool:
         raise Unfit
@@ -165,8 +168,10 @@ def _decode_detokenize_msg(slots: Any, frames: FrameReader | None) -> Detokenize
 def _decode_abort_msg(slots: Any, frames: FrameReader | None) -> AbortMsg:
     if type(slots) is not list or len(slots) != 2:
         slots = fit(slots, 2)
-    _, uid = slots
-    if type(uid) is not int or not I64_MIN <= uid <= I64_MAX:
+    tag, uid = slots
+    if type(tag) is not int:
+        raise Unfit
+    if type(uid) is not int or uid > I64_MAX:
         raise Unfit
     return AbortMsg(uid)
 
@@ -177,9 +182,11 @@ def _decode_batch_tokenizer_msg(
 ) -> BatchTokenizerMsg:
     if type(slots) is not list or len(slots) != 2:
         slots = fit(slots, 2)
-    _, data = slots
+    tag, data = slots
+    if type(tag) is not int:
+        raise Unfit
     return BatchTokenizerMsg(
-        [decode_message(_BATCH_ITEM_DECODERS, item, frames) for item in as_list(data)],
+        [_BATCH_ITEM_DECODERS[item[0]](item, frames) for item in as_list(data)],
     )
 
 

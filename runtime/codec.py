@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from . import table, wire
-from .errors import EncodeError, NotAMessage, SchemaMismatch, UnknownMessage
+from .errors import (
+    DecodeError,
+    EncodeError,
+    NotAMessage,
+    SchemaMismatch,
+    UnknownMessage,
+)
 from .frames import DEFAULT_THRESHOLD, Buffer, FrameReader, FrameWriter
 from .reference_decoder import ReferenceDecoder
 from .reference_encoder import ReferenceEncoder, find_record
@@ -147,9 +153,9 @@ class Codec(Generic[M]):
             """
             try:
                 slots = unpackb(data, strict_map_key=False)
-                if type(slots) is list and type(slots[0]) is int:
-                    message: M = by_header[slots[0]](slots, None)
-                    return message
+                # The decoder tests that this is a list and its header an integer.
+                message: M = by_header[slots[0]](slots, None)
+                return message
             except Exception:
                 pass
             return decode_slowly([data], False)
@@ -173,9 +179,8 @@ class Codec(Generic[M]):
             """
             try:
                 slots = unpackb(frames[0], strict_map_key=False)
-                if type(slots) is list and type(slots[0]) is int:
-                    message: M = by_header[slots[0]](slots, FrameReader(frames))
-                    return message
+                message: M = by_header[slots[0]](slots, FrameReader(frames))
+                return message
             except Exception:
                 pass
             return decode_slowly(frames, True)
@@ -193,10 +198,16 @@ class Codec(Generic[M]):
                 self.group,
                 f"expected a message of the group ({names}), got {show(msg)}",
             )
-        slots = ReferenceEncoder(self._records, frames).message(msg, record)
-        slots[0] |= self._prefix
         try:
+            slots = ReferenceEncoder(self._records, frames).message(msg, record)
+            slots[0] |= self._prefix
             return self._pack(slots)
+        except EncodeError:
+            raise
+        except RecursionError:
+            raise EncodeError(
+                record.name, "nested too deeply for Python's stack"
+            ) from None
         except Exception as error:
             raise EncodeError(
                 record.name,
@@ -217,15 +228,26 @@ class Codec(Generic[M]):
         for cls, record in self._messages.items():
             if record.tag == tag:
                 reader = FrameReader(frames) if framed else None
-                message: M = ReferenceDecoder(self._records, reader).message(cls, slots)
-                return message
+                try:
+                    message: M = ReferenceDecoder(self._records, reader).message(
+                        cls, slots
+                    )
+                    return message
+                except RecursionError:
+                    raise DecodeError(
+                        record.name, "nested too deeply for Python's stack"
+                    ) from None
         if tag in self._removed:
-            reason = f"message '{self._removed[tag]}' (tag {tag}) was removed from the schema"
+            reason = (
+                f"message '{self._removed[tag]}' (tag {tag}) was removed from the schema; an "
+                "older peer sends it"
+            )
         else:
             reason = (
-                f"this build (version {self.version}) has no message with tag {tag}"
+                f"this build (version {self.version}) has no message with tag {tag}; a newer "
+                "peer sends it"
             )
-        raise UnknownMessage(self.group, f"{reason}; a newer peer sends it", tag)
+        raise UnknownMessage(self.group, reason, tag)
 
     def _unpack(self, head: Buffer) -> list[Any]:
         try:
@@ -248,19 +270,16 @@ class Codec(Generic[M]):
         return slots
 
     def _mismatch(self, header: int) -> SchemaMismatch:
-        ours, theirs = self._short(self._prefix), self._short(header)
+        bits = (header & ~wire.HEADER_BIT) >> 8
+        theirs = f"{bits << 1:06x}"
         return SchemaMismatch(
             self.group,
-            f"the peer's schema differs: its fingerprint begins with {theirs}, this build's with "
-            f"{ours} (the first {wire.FINGERPRINT_BITS} bits); build both from one schema, or "
-            "send the message to the process of its own group",
-            ours,
+            f"the peer's schema differs: its fingerprint begins with {theirs} or "
+            f"{(bits << 1) + 1:06x}, this build's is {self.fingerprint}; build both from one "
+            "schema, or send the message to the process of its own group",
+            self.fingerprint,
             theirs,
         )
-
-    @staticmethod
-    def _short(header: int) -> str:
-        return f"{(header & 0x7FFFFFFF) >> 8 << 1:06x}"
 
 
 def _has_singles(records: table.Records) -> bool:

@@ -64,8 +64,9 @@ class SchemaMismatch(DecodeError):
     """The message is of another group, or of the same group with another wire layout.
 
     Attributes:
-        ours: the first 23 bits of this build's fingerprint, as 6 hex digits.
-        theirs: those of the peer's.
+        ours: this build's fingerprint, 64 hex digits.
+        theirs: the first 23 bits of the peer's, which is all that a message carries, as 6 hex
+            digits of which the last is even.
     """
 
     def __init__(self, path: str, reason: str, ours: str, theirs: str) -> None:

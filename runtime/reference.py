@@ -81,6 +81,11 @@ def length_fault(limit: int | None, length: int) -> str | None:
     return None
 
 
+def first_line(error: Exception) -> str:
+    """The text of an error without what torch puts below it."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
 def tensor_shape(type_: table.Tensor) -> Shape | None:
     """Return the sizes that a tensor's type fixes, None for any rank."""
     if type_.dims is None:

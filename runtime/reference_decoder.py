@@ -15,6 +15,7 @@ from .reference import (
     PLAIN_TEXT,
     At,
     expected,
+    first_line,
     float_fault,
     length_fault,
     takes_nil,
@@ -220,7 +221,9 @@ class ReferenceDecoder:
             detail = self._frame_hint(payload, at)
             raise _unexpected(type_, slot, at, detail) from None
         except Exception as error:
-            raise DecodeError(at.path, f"torch refuses the tensor: {error}") from error
+            raise DecodeError(
+                at.path, f"torch refuses the tensor: {first_line(error)}"
+            ) from error
 
 
 def _unexpected(type_: table.Type, slot: Any, at: At, detail: str = "") -> DecodeError:

@@ -13,7 +13,15 @@ import torch
 from . import shapes, table, tensors, wire
 from .errors import EncodeError
 from .frames import FrameWriter, Unfit
-from .reference import PLAIN_TEXT, At, expected, float_fault, length_fault, tensor_shape
+from .reference import (
+    PLAIN_TEXT,
+    At,
+    expected,
+    first_line,
+    float_fault,
+    length_fault,
+    tensor_shape,
+)
 from .show import show
 
 
@@ -227,7 +235,9 @@ class ReferenceEncoder:
             detail = " (its storage holds no memory)"
             raise _unexpected(type_, value, at, detail) from None
         except Exception as error:
-            raise EncodeError(at.path, f"the tensor cannot be read: {error}") from error
+            raise EncodeError(
+                at.path, f"the tensor cannot be read: {first_line(error)}"
+            ) from error
 
 
 def _unexpected(type_: table.Type, value: Any, at: At, detail: str = "") -> EncodeError:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import arena
+from .arena import MEDIUM, SMALL, cut_medium, cut_small
 from .frames import Buffer, FrameReader, FrameWriter, Unfit
 
 if sys.byteorder != "little":  # pragma: no cover
@@ -48,7 +48,7 @@ DTYPE_NUMBERS: dict[str, int] = {
 """The numbers that dtypes have on the wire where a field's dtype is `any`; never reused."""
 
 MAX_RANK = 64
-_COPY_BELOW = 32 * 1024
+_COPY_BELOW = 16 * 1024
 """Bytes below which copying a tensor's memory costs less than making a view of it."""
 
 # An older torch lacks some of these; a schema that names one cannot be imported there.
@@ -63,6 +63,9 @@ _INTEGRAL = frozenset(
     for dtype in _NUMBER_OF
     if not dtype.is_floating_point and not dtype.is_complex
 )
+
+# numpy has these under the same name, and memoryview can read their bytes at once.
+_CASTABLE = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
 
 Shape = tuple[int | None, ...]
 """Sizes of a fixed rank; None for any size."""
@@ -124,10 +127,11 @@ def decode_vector(
 ) -> torch.Tensor:
     """Return the tensor of a payload: rank 1, as many elements as there are bytes for."""
     payload = slot if type(slot) is bytes else _framed(slot, frames)
-    count, rest = divmod(len(payload), _ITEM_SIZE[dtype])
-    if rest or (max_len is not None and count > max_len):
+    size = len(payload)
+    item = _ITEM_SIZE[dtype]
+    if size % item or (max_len is not None and size // item > max_len):
         raise Unfit
-    return _tensor(payload, dtype, count)
+    return _tensor(payload, dtype)
 
 
 def decode_tensor(
@@ -249,6 +253,10 @@ def _payload(tensor: torch.Tensor, frames: FrameWriter | None) -> Any:
         or (tensor.dtype not in _INTEGRAL and (tensor.is_neg() or tensor.is_conj()))
     ):
         tensor = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    if tensor.dtype is torch.bool:
+        tensor = (
+            tensor.view(torch.uint8) != 0
+        )  # a view of other bytes may hold any byte
     size = tensor.nbytes
     if frames is not None and size >= frames.threshold:
         return frames.add(_view(tensor))
@@ -261,12 +269,12 @@ def _payload(tensor: torch.Tensor, frames: FrameWriter | None) -> Any:
 
 
 def _view(tensor: torch.Tensor) -> memoryview:
-    """Return a view of a contiguous CPU tensor's memory, which it keeps alive."""
-    return _flat_bytes(tensor).numpy().data
-
-
-def _flat_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.detach().reshape(-1).view(torch.uint8)
+    """Return the bytes of a contiguous CPU tensor as a view that keeps them alive."""
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if tensor.dtype in _CASTABLE:
+        return tensor.numpy().data.cast("B")
+    return tensor.reshape(-1).view(torch.uint8).numpy().data
 
 
 def _framed(slot: Any, frames: FrameReader | None) -> Buffer:
@@ -296,25 +304,24 @@ def _shaped(
                 raise Unfit
     if max_len is not None and count > max_len:
         raise Unfit
-    return _tensor(payload, dtype, count).reshape(dims)
+    return _tensor(payload, dtype).reshape(dims)
 
 
-def _tensor(payload: Buffer, dtype: torch.dtype, count: int) -> torch.Tensor:
+def _tensor(payload: Buffer, dtype: torch.dtype) -> torch.Tensor:
     """Copy a payload into a tensor of rank 1 that owns its memory."""
-    size = len(payload)
     if dtype is torch.bool and bytes(payload).translate(None, b"\x00\x01"):
         raise Unfit  # torch takes any other byte for undefined behaviour
+    size = len(payload)
     if type(payload) is bytes:
-        if size <= arena.LARGEST:
-            tensor = arena.cut(payload, dtype)
-            if tensor is not None:
-                return tensor
-        tensor = torch.empty(count, dtype=dtype)
+        if 0 < size <= SMALL:
+            return cut_small(payload, dtype)
+        if 0 < size <= MEDIUM:
+            return cut_medium(payload, dtype)
+    tensor = torch.empty(size // _ITEM_SIZE[dtype], dtype=dtype)
+    if type(payload) is bytes:
         ctypes.memmove(tensor.data_ptr(), payload, size)
-        return tensor
-    tensor = torch.empty(count, dtype=dtype)
-    if size:
-        _flat_bytes(tensor).numpy()[:] = np.frombuffer(payload, np.uint8)
+    elif size:
+        tensor.view(torch.uint8).numpy()[:] = np.frombuffer(payload, np.uint8)
     return tensor
 
 

@@ -186,16 +186,6 @@ def decode_member(slot: Any, members: dict[int, Any], unknown: Any = None) -> An
     return member
 
 
-def decode_message(decoders: Decoders, slots: Any, *arguments: Any) -> Any:
-    """Return the nested message of `[tag, slot, ...]`."""
-    if type(slots) is not list or not slots or type(slots[0]) is not int:
-        raise Unfit
-    decoder = decoders.get(slots[0])
-    if decoder is None:
-        raise Unfit
-    return decoder(slots, *arguments)
-
-
 def fit(slots: Any, count: int, padding: tuple[Any, ...] = ()) -> list[Any]:
     """Bring an array of another version to the length that this build knows.
 
