@@ -126,41 +126,45 @@ def test_the_quickstart_runs() -> None:
     assert shown.endswith("received: ExitMsg\n")
 
 
-def yaml_examples() -> list[tuple[str, str]]:
-    """The complete schemas in the documents: fenced blocks that begin with a group."""
-    examples = []
+def yaml_examples() -> dict[str, dict[str, str]]:
+    """The groups in the documents: by document, group name to its text."""
+    documents: dict[str, dict[str, str]] = {}
     for path in (
         ROOT / "README.md",
         ROOT / "schema" / "README.md",
         *ROOT.glob("docs/*.md"),
     ):
+        groups: dict[str, str] = {}
         text = path.read_text(encoding="utf-8")
-        for number, block in enumerate(
-            re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-        ):
-            if re.search(r"^group: ", block, re.MULTILINE):
-                name = f"{path.relative_to(ROOT).as_posix()}-{number}"
-                examples.append((name, block))
-    return examples
+        for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL):
+            for part in re.split(r"^(?=group: )", block, flags=re.MULTILINE):
+                match = re.match(r"group: (\w+)", part)
+                if match:
+                    groups[match[1]] = part
+        documents[path.relative_to(ROOT).as_posix()] = groups
+    return documents
+
+
+EXAMPLES = yaml_examples()
 
 
 @pytest.mark.parametrize(
-    "block", [pytest.param(block, id=name) for name, block in yaml_examples()]
+    ("document", "group"),
+    [(name, group) for name in EXAMPLES for group in EXAMPLES[name]],
 )
 def test_the_schemas_in_the_documents_build(
-    block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    document: str, group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     schema = tmp_path / "schema"
     schema.mkdir()
-    for part in re.split(r"^(?=group: )", block, flags=re.MULTILINE):
-        match = re.match(r"group: (\w+)", part)
-        if match:
-            (schema / f"{match[1]}.yaml").write_text(part, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    for imported in re.findall(r"imports: \[(\w+)\]", block):
-        if not (schema / f"{imported}.yaml").exists():
-            source = ROOT / "schema" / f"{imported}.yaml"
-            (schema / source.name).write_text(source.read_text(encoding="utf-8"))
+    wanted = [group]
+    for name in wanted:  # grows by what the group imports
+        own = ROOT / "schema" / f"{name}.yaml"
+        text = EXAMPLES[document].get(name) or own.read_text(encoding="utf-8")
+        (schema / f"{name}.yaml").write_text(text, encoding="utf-8")
+        imports = re.search(r"^imports: \[(.*)\]", text, re.MULTILINE)
+        wanted += imports[1].replace(" ", "").split(",") if imports else []
     result = CliRunner().invoke(main, ["build", "schema"])
     assert result.exit_code == 0, result.stderr
 
