@@ -147,7 +147,7 @@ def test_a_block_is_freed_with_the_last_tensor_cut_from_it(
 
     def watched(size: int) -> memoryview:
         memory = new_block(size)
-        blocks.append(weakref.ref(memory.obj))  # type: ignore[type-var]
+        blocks.append(weakref.ref(memory.obj))
         return memory
 
     monkeypatch.setattr(arena, "_new_block", watched)
