@@ -1,10 +1,9 @@
-"""Aligned memory for decoded tensors that are not large.
+"""Aligned memory for small decoded tensors.
 
 To allocate a tensor of its own and fill it from bytes takes twice as long as to put a tensor on
-memory that is there already and in use, so these tensors are cut from blocks. A piece is handed
-out once and never again: every tensor is the only owner of its bytes, and a block is freed with
-the last tensor cut from it. A tensor that lives long keeps at most its one block alive, which is
-16 times the largest tensor it is for (8 times, in the larger arena).
+memory that is there already, so small tensors are cut from blocks. A piece is handed out once and
+never again: every tensor is the only owner of its bytes, and a block is freed with the last tensor
+cut from it. A tensor that lives long keeps at most its one block alive, `BLOCK` bytes.
 """
 
 from __future__ import annotations
@@ -16,9 +15,8 @@ import torch
 
 ALIGNMENT = 64
 SMALL = 4 * 1024
-"""Bytes up to which a tensor is cut by `cut_small`."""
-MEDIUM = 32 * 1024
-"""Bytes up to which a tensor is cut by `cut_medium`."""
+"""Bytes up to which a tensor is cut from a block."""
+BLOCK = 64 * 1024
 
 Cut: TypeAlias = Callable[[bytes, torch.dtype], torch.Tensor]
 
@@ -52,5 +50,4 @@ def _new_block(size: int) -> memoryview:
     return torch.empty(size, dtype=torch.uint8).numpy().data
 
 
-cut_small = make_arena(16 * SMALL)
-cut_medium = make_arena(8 * MEDIUM)
+cut_small = make_arena(BLOCK)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .arena import MEDIUM, SMALL, cut_medium, cut_small
+from .arena import SMALL, cut_small
 from .frames import Buffer, FrameReader, FrameWriter, Unfit
 
 if sys.byteorder != "little":  # pragma: no cover
@@ -57,15 +57,11 @@ DTYPES: dict[str, torch.dtype] = {
 }
 _NUMBER_OF = {dtype: DTYPE_NUMBERS[name] for name, dtype in DTYPES.items()}
 _DTYPE_OF = {number: dtype for dtype, number in _NUMBER_OF.items()}
-_ITEM_SIZE = {dtype: dtype.itemsize for dtype in _NUMBER_OF}
-_INTEGRAL = frozenset(
-    dtype
-    for dtype in _NUMBER_OF
-    if not dtype.is_floating_point and not dtype.is_complex
-)
 
 # numpy has these under the same name, and memoryview can read their bytes at once.
 _CASTABLE = frozenset({torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
+
+_BOOL = torch.bool
 
 Shape = tuple[int | None, ...]
 """Sizes of a fixed rank; None for any size."""
@@ -86,7 +82,7 @@ def encode_vector(
         raise Unfit
     if max_len is not None and value.numel() > max_len:
         raise Unfit
-    return _payload(value, frames)
+    return _payload(value, dtype, frames)
 
 
 def encode_tensor(
@@ -100,7 +96,7 @@ def encode_tensor(
     if not isinstance(value, torch.Tensor) or value.dtype is not dtype:
         raise Unfit
     _check_shape(value.shape, shape, max_len)
-    payload = _payload(value, frames)
+    payload = _payload(value, dtype, frames)
     if shape is not None and len(shape) == 1:
         return payload
     return [*value.shape, payload]
@@ -116,7 +112,7 @@ def encode_any_tensor(
     if not isinstance(value, torch.Tensor) or value.dtype not in _NUMBER_OF:
         raise Unfit
     _check_shape(value.shape, shape, max_len)
-    return [_NUMBER_OF[value.dtype], *value.shape, _payload(value, frames)]
+    return [_NUMBER_OF[value.dtype], *value.shape, _payload(value, value.dtype, frames)]
 
 
 def decode_vector(
@@ -126,9 +122,16 @@ def decode_vector(
     max_len: int | None = None,
 ) -> torch.Tensor:
     """Return the tensor of a payload: rank 1, as many elements as there are bytes for."""
+    if (
+        type(slot) is bytes
+        and 0 < len(slot) <= SMALL
+        and dtype is not _BOOL
+        and max_len is None
+    ):
+        return cut_small(slot, dtype)  # which refuses half an element
     payload = slot if type(slot) is bytes else _framed(slot, frames)
     size = len(payload)
-    item = _ITEM_SIZE[dtype]
+    item = dtype.itemsize
     if size % item or (max_len is not None and size // item > max_len):
         raise Unfit
     return _tensor(payload, dtype)
@@ -245,15 +248,20 @@ def _check_shape(actual: torch.Size, shape: Shape | None, max_len: int | None) -
         raise Unfit
 
 
-def _payload(tensor: torch.Tensor, frames: FrameWriter | None) -> Any:
+def _payload(
+    tensor: torch.Tensor, dtype: torch.dtype, frames: FrameWriter | None
+) -> Any:
     """Return a tensor's bytes: copied while they are few, a view of them otherwise."""
     if (
         not tensor.is_cpu
         or not tensor.is_contiguous()
-        or (tensor.dtype not in _INTEGRAL and (tensor.is_neg() or tensor.is_conj()))
+        or (
+            (dtype.is_floating_point or dtype.is_complex)
+            and (tensor.is_neg() or tensor.is_conj())
+        )
     ):
         tensor = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
-    if tensor.dtype is torch.bool:
+    if dtype is torch.bool:
         tensor = (
             tensor.view(torch.uint8) != 0
         )  # a view of other bytes may hold any byte
@@ -265,7 +273,21 @@ def _payload(tensor: torch.Tensor, frames: FrameWriter | None) -> Any:
     address = tensor.data_ptr()
     if not address and size:
         raise Unfit  # a storage that was resized away, as sharded training does
-    return ctypes.string_at(address, size)
+    array = _arrays.get(size) or _array_of(size)
+    return array.from_address(address).raw
+
+
+# ctypes makes a type for each length, which costs as much as reading the memory does.
+_arrays: dict[int, Any] = {}
+_KEEP_ARRAYS = 1024
+
+
+def _array_of(size: int) -> Any:
+    """Return the type of ``size`` bytes in memory, and remember it among the recent ones."""
+    if len(_arrays) >= _KEEP_ARRAYS:
+        _arrays.clear()
+    array = _arrays[size] = ctypes.c_char * size
+    return array
 
 
 def _view(tensor: torch.Tensor) -> memoryview:
@@ -296,7 +318,7 @@ def _shaped(
             raise Unfit
     count = math.prod(dims)
     payload = slot if type(slot) is bytes else _framed(slot, frames)
-    if count * _ITEM_SIZE[dtype] != len(payload):
+    if count * dtype.itemsize != len(payload):
         raise Unfit
     if shape is not None:
         for dim, wanted in zip(dims, shape):
@@ -315,9 +337,7 @@ def _tensor(payload: Buffer, dtype: torch.dtype) -> torch.Tensor:
     if type(payload) is bytes:
         if 0 < size <= SMALL:
             return cut_small(payload, dtype)
-        if 0 < size <= MEDIUM:
-            return cut_medium(payload, dtype)
-    tensor = torch.empty(size // _ITEM_SIZE[dtype], dtype=dtype)
+    tensor = torch.empty(size // dtype.itemsize, dtype=dtype)
     if type(payload) is bytes:
         ctypes.memmove(tensor.data_ptr(), payload, size)
     elif size:
