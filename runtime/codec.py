@@ -71,7 +71,7 @@ class Codec(Generic[M]):
         prefix = int(fingerprint[:6], 16) >> 1
         self._prefix = wire.HEADER_BIT | prefix << 8
         by_header = {self._prefix | tag: decoder for tag, decoder in decoders.items()}
-        pack = wire.pack_with_singles if _has_singles(records) else wire.pack
+        pack = _choose_pack(records, self._messages)
         self._pack = pack
         self.encode: Callable[[M], bytes] = self._make_encode(encoders, pack)
         self.decode: Callable[[Buffer], M] = self._make_decode(by_header)
@@ -282,10 +282,37 @@ class Codec(Generic[M]):
         )
 
 
-def _has_singles(records: table.Records) -> bool:
-    return any(
-        isinstance(part, table.Float) and part.bits == 32
-        for record in records.values()
-        for field in record.fields
-        for part in table.parts(field.type)
-    )
+def _choose_pack(
+    records: table.Records, messages: table.Records
+) -> Callable[[Any], bytes]:
+    """Return the packing function of a group: most need no regard to 32-bit floats."""
+    tags = {
+        record.tag for record in messages.values() if _reaches_single(records, record)
+    }
+    if not tags:
+        return wire.pack
+
+    def pack(slots: Any) -> bytes:
+        if slots[0] & 0xFF in tags:
+            return wire.pack_with_singles(slots)
+        return wire.pack(slots)
+
+    return pack
+
+
+def _reaches_single(records: table.Records, record: table.Record) -> bool:
+    """Say whether a 32-bit float stands somewhere inside a message."""
+    seen: set[type] = set()
+    todo = [record]
+    while todo:
+        for field in todo.pop().fields:
+            for part in table.parts(field.type):
+                if isinstance(part, table.Float) and part.bits == 32:
+                    return True
+                if (
+                    isinstance(part, (table.Struct, table.Message))
+                    and part.cls not in seen
+                ):
+                    seen.add(part.cls)
+                    todo.append(records[part.cls])
+    return False

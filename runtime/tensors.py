@@ -334,9 +334,8 @@ def _tensor(payload: Buffer, dtype: torch.dtype) -> torch.Tensor:
     if dtype is torch.bool and bytes(payload).translate(None, b"\x00\x01"):
         raise Unfit  # torch takes any other byte for undefined behaviour
     size = len(payload)
-    if type(payload) is bytes:
-        if 0 < size <= SMALL:
-            return cut_small(payload, dtype)
+    if type(payload) is bytes and 0 < size <= SMALL:
+        return cut_small(payload, dtype)
     tensor = torch.empty(size // dtype.itemsize, dtype=dtype)
     if type(payload) is bytes:
         ctypes.memmove(tensor.data_ptr(), payload, size)

@@ -242,39 +242,40 @@ def pack_with_singles(value: Any) -> bytes:
 
     msgpack's packer writes all floats of a call with one width, so the pieces are packed apart.
     """
+    packer = _take(_packers) or Packer()
+    single = _take(_single_packers) or Packer(use_single_float=True)
     pieces: list[bytes] = []
-    _pack_pieces(value, pieces)
-    return b"".join(pieces)
+    _pack_pieces(value, packer, single, pieces)
+    data = b"".join(pieces)
+    if len(data) < _KEEP_BELOW:
+        _packers.append(packer)
+        _single_packers.append(single)
+    return data
 
 
-def _pack_pieces(value: Any, pieces: list[bytes]) -> None:
+def _take(pool: list[Packer]) -> Packer | None:
+    try:
+        return pool.pop()
+    except IndexError:
+        return None
+
+
+def _pack_pieces(
+    value: Any, packer: Packer, single: Packer, pieces: list[bytes]
+) -> None:
     if type(value) is Single:
-        packer = (
-            _single_packers.pop() if _single_packers else Packer(use_single_float=True)
-        )
-        pieces.append(packer.pack(value.value))
-        _single_packers.append(packer)
+        pieces.append(single.pack(value.value))
     elif type(value) is list:
-        pieces.append(_array_header(len(value)))
+        pieces.append(packer.pack_array_header(len(value)))
         for item in value:
-            _pack_pieces(item, pieces)
+            _pack_pieces(item, packer, single, pieces)
     elif type(value) is dict:
-        pieces.append(_map_header(len(value)))
+        pieces.append(packer.pack_map_header(len(value)))
         for key, item in value.items():
-            pieces.append(pack(key))
-            _pack_pieces(item, pieces)
+            pieces.append(packer.pack(key))
+            _pack_pieces(item, packer, single, pieces)
     else:
-        pieces.append(pack(value))
-
-
-def _array_header(length: int) -> bytes:
-    header: bytes = Packer().pack_array_header(length)
-    return header
-
-
-def _map_header(length: int) -> bytes:
-    header: bytes = Packer().pack_map_header(length)
-    return header
+        pieces.append(packer.pack(value))
 
 
 def unpack(data: Buffer) -> Any:
