@@ -14,54 +14,31 @@ from .recursion import recursive_records
 
 RUNTIME = "msgen.runtime"
 
-# Names that emitted functions use and a field's local variable must therefore not have. They are
-# listed and not computed, so that the text does not depend on the Python that runs the generator;
-# a test compares the list with what emitted code uses.
+# Names that a local variable must not have, since emitted functions use them or readers and linters
+# would stumble: builtins, arguments, and `l`. Imported names make way by themselves. They are listed
+# and not computed, so that the text does not depend on the Python that runs the generator; a test
+# compares the list with what emitted code uses.
+_BUILTINS = """
+    abs aiter all anext any ascii bin bool breakpoint bytearray bytes callable chr
+    classmethod compile complex copyright credits delattr dict dir divmod enumerate eval
+    exec exit filter float format frozenset getattr globals hasattr hash help hex id
+    input int isinstance issubclass iter len license list locals map max memoryview min
+    next object oct open ord pow print property quit range repr reversed round set
+    setattr slice sorted staticmethod str sum super tuple type vars zip
+"""
 USED_NAMES = frozenset(
     [
-        "any",
-        "as_bool",
-        "as_float",
-        "as_int",
-        "bool",
-        "bytes",
-        "check_plain",
-        "check_symbols",
-        "decode_any_tensor",
-        "decode_bytes",
-        "decode_tensor",
-        "decode_vector",
+        *_BUILTINS.split(),
         "depth",
-        "dict",
-        "element",
-        "encode_any_tensor",
-        "encode_bytes",
-        "encode_tensor",
-        "encode_vector",
-        "fit",
-        "float",
         "frames",
-        "int",
-        "isfinite",
-        "isinstance",
-        "item",
-        "key",
         "l",
-        "len",
-        "list",
         "msg",
         "slots",
-        "str",
         "struct",
         "tag",
-        "torch",
-        "tuple",
-        "type",
         "value",
-        "wire",
     ]
 )
-
 
 _LOOP_NAME = re.compile(r"(item|key|element)(_[0-9]+)?\Z")
 

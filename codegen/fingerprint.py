@@ -1,8 +1,8 @@
 """Fingerprints: a hash of what decides the wire bytes of a group, and of nothing else.
 
 Group, message tags and names, field names, order and types, enum members and numbers count; docs,
-defaults, limits, dimension symbols and anything of `since: 2` or later do not. Structs and enums
-count by content. `removed` keeps an entry, `was` stands in for the name.
+defaults, limits, dimension symbols and anything of `since: 2` or later do not. Structs, enums and
+messages inside of others count by content. `removed` keeps an entry, `was` stands in for the name.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from . import model
 from .graph import components
@@ -35,11 +35,17 @@ def canonical(schema: model.Schema, group: model.Group) -> dict[str, Any]:
             [
                 message.tag,
                 message.was or message.name,
-                "batch" if message.is_batch else describe.fields(message),
+                describe.fields(message),
             ]
             for message in messages
         ],
     }
+
+
+def _reference(record: model.Record) -> _Ref:
+    if isinstance(record, model.Message):
+        return model.MessageType(record.group, record.name)
+    return record.type
 
 
 def _digest(value: Any) -> str:
@@ -47,64 +53,70 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+_Ref: TypeAlias = model.StructType | model.MessageType
+
+
 class _Canonical:
-    """Describes fields and types; structs by a digest of their content."""
+    """Describes fields and types; structs and messages in them by a digest of their content."""
 
     def __init__(self, schema: model.Schema) -> None:
         self._schema = schema
-        self._digests: dict[model.StructType, str] = {}
-        structs = [
-            struct for group in schema.groups.values() for struct in group.structs
-        ]
-        edges = {struct.type: self._references(struct) for struct in structs}
+        self._digests: dict[_Ref, str] = {}
+        edges = {
+            _reference(record): self._references(record)
+            for group in schema.groups.values()
+            for record in group.records
+        }
         for component in components(edges):
             self._digest_together(component, edges)
 
-    def fields(self, record: model.Record) -> list[Any]:
+    def fields(self, record: model.Record) -> list[Any] | str:
+        if isinstance(record, model.Message) and record.is_batch:
+            return "batch"  # of whatever messages there are: new ones may come
         return [
             [each.was or each.name, self._type(each.type)]
             for each in record.fields
             if each.since == 1
         ]
 
-    def _references(self, struct: model.Struct) -> list[model.StructType]:
+    def _references(self, record: model.Record) -> list[_Ref]:
+        if isinstance(record, model.Message) and record.is_batch:
+            return []
         return [
             part
-            for field in struct.fields
+            for field in record.fields
             if field.since == 1
             for part in model.walk(field.type)
-            if isinstance(part, model.StructType)
+            if isinstance(part, (model.StructType, model.MessageType))
         ]
 
     def _digest_together(
-        self,
-        structs: list[model.StructType],
-        edges: Mapping[model.StructType, list[model.StructType]],
+        self, records: list[_Ref], edges: Mapping[_Ref, list[_Ref]]
     ) -> None:
-        """Digest structs that hold one another, or one that holds no such.
+        """Digest records that hold one another, or one that holds no such.
 
         Those that do are told apart in rounds: at first all are alike, then by their content
         where the others are named by the round before. Rounds that split no class further show
         how many classes there are; twice as many rounds tell any two sets of so many apart.
         """
-        recursive = len(structs) > 1 or structs[0] in edges[structs[0]]
-        self._digests |= dict.fromkeys(structs, "")
-        classes = self._classes(structs) if recursive else 0
-        self._digests |= dict.fromkeys(structs, "")
+        recursive = len(records) > 1 or records[0] in edges[records[0]]
+        self._digests |= dict.fromkeys(records, "")
+        classes = self._classes(records) if recursive else 0
+        self._digests |= dict.fromkeys(records, "")
         for _ in range(2 * classes + 1):
-            self._round(structs)
+            self._round(records)
 
-    def _round(self, structs: list[model.StructType]) -> None:
+    def _round(self, records: list[_Ref]) -> None:
         self._digests |= {
-            each: _digest(self.fields(self._schema.record(each))) for each in structs
+            each: _digest(self.fields(self._schema.record(each))) for each in records
         }
 
-    def _classes(self, structs: list[model.StructType]) -> int:
-        """Count the structs of different content among those that hold one another."""
+    def _classes(self, records: list[_Ref]) -> int:
+        """Count the records of different content among those that hold one another."""
         count = 0
         while True:
-            self._round(structs)
-            found = len({self._digests[each] for each in structs})
+            self._round(records)
+            found = len({self._digests[each] for each in records})
             if found == count:
                 return count
             count = found
@@ -121,7 +133,7 @@ class _Canonical:
                 sorted([each.number, each.was or each.name] for each in members),
             ]
         if isinstance(type_, model.MessageType):
-            return ["message", self._schema.message(type_).tag]
+            return ["message", self._schema.message(type_).tag, self._digests[type_]]
         if isinstance(type_, model.UnionType):
             options = [self._type(each) for each in type_.options if self._counts(each)]
             return ["union", *sorted(options, key=_digest)]

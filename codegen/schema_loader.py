@@ -57,9 +57,9 @@ class _Files:
                 "no such folder; give the folder of the schema files",
             )
             self.problems.raise_if_any()
-        for path in sorted(self.folder.rglob("*.y*ml")):
+        for path in sorted(self.folder.rglob("*")):
             # Editors and version control keep files of their own beside the schema.
-            if not any(
+            if path.suffix in (SUFFIX, ".yml") and not any(
                 part.startswith(".") for part in path.relative_to(self.folder).parts
             ):
                 self._read_file(path)

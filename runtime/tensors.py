@@ -128,7 +128,10 @@ def decode_vector(
         and dtype is not _BOOL
         and max_len is None
     ):
-        return cut_small(slot, dtype)  # which refuses half an element
+        try:
+            return cut_small(slot, dtype)
+        except ValueError:  # half an element
+            raise Unfit from None
     payload = slot if type(slot) is bytes else _framed(slot, frames)
     size = len(payload)
     item = dtype.itemsize

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from building import write_schema
 from msgen.codegen import generate, load_schema
+from msgen.codegen.context import USED_NAMES
 from msgen.codegen.output import apply, compare
 from schemas import RandomSource, SchemaMaker
 
@@ -92,3 +94,32 @@ def test_it_is_the_same_in_another_folder_with_another_hash_seed(
         outputs.append({path.name: path.read_bytes() for path in generated.iterdir()})
     assert outputs[0] == outputs[1]
     assert str(tmp_path).encode() not in b"".join(outputs[0].values())
+
+
+def test_no_name_that_functions_use_can_be_a_local_variable(sample: Path) -> None:
+    """The list of such names is written out in the generator; this is what keeps it whole."""
+    used: set[str] = set()
+    for path in sample.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = {
+            alias.asname or alias.name
+            for node in tree.body
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for alias in node.names
+        }
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                used |= names_from_outside(node) - imported
+    used = {name for name in used if name[0].islower()}
+    assert used <= USED_NAMES
+    assert used >= {"abs", "depth", "frames", "len", "msg", "slots", "type", "value"}
+
+
+def names_from_outside(function: ast.FunctionDef) -> set[str]:
+    """The names of arguments, and those that a function reads but does not assign."""
+    arguments = {argument.arg for argument in function.args.args}
+    body = [node for statement in function.body for node in ast.walk(statement)]
+    names = [node for node in body if isinstance(node, ast.Name)]
+    assigned = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+    return arguments | (read - assigned)

@@ -90,3 +90,41 @@ def test_a_struct_in_a_circle_is_told_from_one_that_only_looks_alike(
     assert print_of(tmp_path, circle) != print_of(tmp_path, ended)
     # Three alike in a circle are one that holds itself.
     assert print_of(tmp_path, circle) == print_of(tmp_path, "  A: {fields: {n: A?}}\n")
+
+
+def test_a_message_inside_a_struct_of_another_group_counts(tmp_path: Path) -> None:
+    inner = (
+        "group: a\nreceiver: r\nmessages:\n  In: {tag: 1, fields: {x: int, y: int}}\n"
+        "structs:\n  S: {fields: {m: In}}\n"
+    )
+    outer = "group: b\nreceiver: q\nimports: [a]\nmessages:\n  Out: {tag: 1, fields: {s: S}}\n"
+
+    def fingerprint_of_b(a: str) -> str:
+        folder = write_schema(tmp_path / "schema", {"a.yaml": a, "b.yaml": outer})
+        schema = load_schema(folder)
+        return fingerprint(schema, schema.groups["b"])
+
+    swapped = inner.replace("{x: int, y: int}", "{y: int, x: int}")
+    assert fingerprint_of_b(inner) != fingerprint_of_b(swapped)
+    added = inner.replace("y: int", "y: int, z: {type: int, default: 0, since: 2}")
+    assert fingerprint_of_b(inner) == fingerprint_of_b(
+        added.replace("group: a", "group: a\nversion: 2")
+    )
+
+
+def test_messages_that_hold_each_other_count_by_content(tmp_path: Path) -> None:
+    text = (
+        "group: g\nreceiver: r\nbatch: {name: Batch, tag: 0}\nmessages:\n"
+        "  A: {tag: 1, fields: {b: 'list[B | Batch]'}}\n  B: {tag: 2, fields: {a: A?}}\n"
+    )
+
+    def of(changed: str) -> str:
+        schema = load_schema(write_schema(tmp_path / "schema", {"g.yaml": changed}))
+        return fingerprint(schema, schema.groups["g"])
+
+    assert of(text) == of(text.replace("B | Batch", "Batch | B"))
+    assert of(text) != of(text.replace("A?", "'list[A]'"))
+    more = (
+        text.replace("group: g", "group: g\nversion: 2") + "  C: {tag: 3, since: 2}\n"
+    )
+    assert of(text) == of(more)

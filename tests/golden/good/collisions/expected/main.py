@@ -222,7 +222,7 @@ def _encode_unfit(
     if type(slots_) is not int or not I64_MIN <= slots_ <= I64_MAX:
         slots_ = as_int(slots_, I64_MIN, I64_MAX)
     msg_ = msg.msg
-    torch_ = msg.torch
+    torch = msg.torch
     dataclass = msg.dataclass
     if type(dataclass) is not bool:
         dataclass = as_bool(dataclass)
@@ -267,7 +267,7 @@ def _encode_unfit(
         slots_,
         _CODEC_OR_UNFIT_ENCODERS[type(msg_)](msg_, frames, depth - 1),
         encode_vector(msg.wire, _torch.int32, frames),
-        None if torch_ is None else encode_vector(torch_, _torch.float32, frames),
+        None if torch is None else encode_vector(torch, _torch.float32, frames),
         dataclass,
         builtins,
         Single(math),
@@ -350,8 +350,8 @@ def _decode_unfit(
         frames_,
         slots_,
         msg_,
-        wire_,
-        torch_,
+        wire,
+        torch,
         dataclass,
         builtins,
         math,
@@ -427,8 +427,8 @@ def _decode_unfit(
         frames=[decode_bytes(item, frames) for item in as_list(frames_)],
         slots=slots_,
         msg=_CODEC_OR_UNFIT_DECODERS[msg_[0]](msg_, frames, depth - 1),
-        wire=decode_vector(wire_, _torch.int32, frames),
-        torch=None if torch_ is None else decode_vector(torch_, _torch.float32, frames),
+        wire=decode_vector(wire, _torch.int32, frames),
+        torch=None if torch is None else decode_vector(torch, _torch.float32, frames),
         dataclass=dataclass,
         builtins=builtins,
         math=math,
@@ -609,7 +609,7 @@ CODEC: _Final[_Codec[MainMsg]] = _Codec(
     group="main",
     receiver="engine",
     version=1,
-    fingerprint="85c1f087096f21c1e97c019fa28dd162970096c0f6893226d4fc442cb6d6d0a4",
+    fingerprint="cae8043344224fa39295928cac0876a250a978107964eed8cac795e1dce833fe",
     records=_RECORDS,
     encoders=_ENCODERS,
     decoders=_DECODERS,

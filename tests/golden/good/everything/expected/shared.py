@@ -91,11 +91,11 @@ def _encode_node(struct: Node, depth: int = MAX_DEPTH) -> list[Any]:
     value_ = struct.value
     if type(value_) is not int or not I32_MIN <= value_ <= I32_MAX:
         value_ = as_int(value_, I32_MIN, I32_MAX)
-    next = struct.next
+    next_ = struct.next
     return [
         value_,
         [_encode_node(item, depth - 1) for item in as_list(struct.children)],
-        None if next is None else _encode_node(next, depth - 1),
+        None if next_ is None else _encode_node(next_, depth - 1),
     ]
 
 
@@ -138,7 +138,7 @@ def _decode_node(slots: Any, depth: int = MAX_DEPTH) -> Node:
         raise Unfit
     if type(slots) is not list or len(slots) != 3:
         slots = fit(slots, 3)
-    value_, children, next = slots
+    value_, children, next_ = slots
     if type(value_) is not int or not I32_MIN <= value_ <= I32_MAX:
         raise Unfit
     if children is None:
@@ -148,7 +148,7 @@ def _decode_node(slots: Any, depth: int = MAX_DEPTH) -> Node:
     return Node(
         value=value_,
         children=children,
-        next=None if next is None else _decode_node(next, depth - 1),
+        next=None if next_ is None else _decode_node(next_, depth - 1),
     )
 
 
