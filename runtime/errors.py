@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class MsgenError(Exception):
     """Base class of the runtime's errors."""
 
 
-class EncodeError(MsgenError):
+class _ErrorAtPath(MsgenError):
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path, self.reason)
+
+
+class EncodeError(_ErrorAtPath):
     """The caller's message does not fit its schema; nothing was sent.
 
     Attributes:
@@ -15,30 +27,14 @@ class EncodeError(MsgenError):
         reason: what was expected there and what was found.
     """
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
 
-    def __reduce__(self) -> tuple[type[EncodeError], tuple[str, str]]:
-        return type(self), (self.path, self.reason)
-
-
-class DecodeError(MsgenError):
+class DecodeError(_ErrorAtPath):
     """The peer's bytes are no valid message.
 
     Attributes:
         path: where, such as `UserMsg.uid`; the group's name where no message was recognised.
         reason: what was expected there and what was found.
     """
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
-
-    def __reduce__(self) -> tuple[type[DecodeError], tuple[str, str]]:
-        return type(self), (self.path, self.reason)
 
 
 class NotAMessage(DecodeError):
@@ -56,7 +52,7 @@ class UnknownMessage(DecodeError):
         super().__init__(path, reason)
         self.tag = tag
 
-    def __reduce__(self) -> tuple[type[UnknownMessage], tuple[str, str, int]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path, self.reason, self.tag)
 
 
@@ -74,7 +70,7 @@ class SchemaMismatch(DecodeError):
         self.ours = ours
         self.theirs = theirs
 
-    def __reduce__(self) -> tuple[type[SchemaMismatch], tuple[str, str, str, str]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path, self.reason, self.ours, self.theirs)
 
 

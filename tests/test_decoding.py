@@ -378,48 +378,29 @@ def test_two_decodings_share_nothing(everything: Any) -> None:
     assert second == everything.decode(frame)
 
 
-@pytest.mark.parametrize("value", [("finite", float("nan")), ("f32", 1e300)])
-def test_floats_outside_their_field_are_refused(everything: Any, value: Any) -> None:
-    name, number = value
-    values: dict[str, Any] = dict.fromkeys("bcdefghij", 0)
+def scalars(everything: Any) -> Any:
     shared = sys.modules[everything.FinishReason.__module__]
-    msg = everything.Scalars(
-        a=True,
-        **values,
-        k=0.5,
-        l=0.5,
-        m="",
-        n=b"",
-        o=None,
-        p=0.5,
-        q="",
-        r=b"",
-        s=shared.FinishReason.stop,
-        t=shared.Strict.a,
-    )
-    index = {"finite": 16, "f32": 12}[name]
-    error = failure(everything.CODEC, with_slot(everything.CODEC, msg, index, number))
-    assert error.path == {"finite": "Scalars.p", "f32": "Scalars.l"}[name]
+    integers = dict.fromkeys("bcdefghij", 0)
+    floats = dict.fromkeys("klp", 0.5)
+    texts = {"m": "", "n": b"", "q": "", "r": b""}
+    enums = {"s": shared.FinishReason.stop, "t": shared.Strict.a}
+    return everything.Scalars(a=True, o=None, **integers, **floats, **texts, **enums)
+
+
+@pytest.mark.parametrize(
+    ("index", "number", "path"),
+    [(16, float("nan"), "Scalars.p"), (12, 1e300, "Scalars.l")],
+)
+def test_floats_outside_their_field_are_refused(
+    everything: Any, index: int, number: float, path: str
+) -> None:
+    frame = with_slot(everything.CODEC, scalars(everything), index, number)
+    assert failure(everything.CODEC, frame).path == path
 
 
 def test_an_enum_number_that_this_build_does_not_know(everything: Any) -> None:
-    shared = sys.modules[everything.FinishReason.__module__]
-    values: dict[str, Any] = dict.fromkeys("bcdefghij", 0)
-    msg = everything.Scalars(
-        a=True,
-        **values,
-        k=0.5,
-        l=0.5,
-        m="",
-        n=b"",
-        o=None,
-        p=0.5,
-        q="",
-        r=b"",
-        s=shared.FinishReason.stop,
-        t=shared.Strict.a,
-    )
+    msg = scalars(everything)
     frame = with_slot(everything.CODEC, msg, 19, 77)
-    assert everything.decode(frame).s is shared.FinishReason.abort
+    assert everything.decode(frame).s is type(msg.s).abort
     error = failure(everything.CODEC, with_slot(everything.CODEC, msg, 20, 77))
     assert str(error) == "Scalars.t: expected Strict, got int 77, no number of a member"
