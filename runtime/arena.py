@@ -3,7 +3,8 @@
 To allocate a tensor of its own and fill it from bytes takes twice as long as to put a tensor on
 memory that is there already, so small tensors are cut from blocks. A piece is handed out once and
 never again: every tensor is the only owner of its bytes, and a block is freed with the last tensor
-cut from it. A tensor that lives long keeps at most its one block alive, `BLOCK` bytes.
+cut from it. A tensor that lives long keeps at most its one block alive, `BLOCK` bytes. Like any
+tensor on memory from elsewhere, it cannot be resized in place.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def make_arena(block_size: int) -> Cut:
 
 def _new_block(size: int) -> memoryview:
     # torch aligns its own allocations to 64 bytes; bytearray and numpy do not.
-    return torch.empty(size, dtype=torch.uint8).numpy().data
+    return torch.empty(size, dtype=torch.uint8, device="cpu").numpy().data
 
 
 cut_small = make_arena(BLOCK)

@@ -16,7 +16,7 @@ from .errors import (
 from .frames import DEFAULT_THRESHOLD, Buffer, FrameReader, FrameWriter
 from .reference_decoder import ReferenceDecoder
 from .reference_encoder import ReferenceEncoder, find_record
-from .show import show
+from .show import listed, show
 from .wire import Decoders, Encoders
 
 M = TypeVar("M")
@@ -193,7 +193,7 @@ class Codec(Generic[M]):
         """Encode with the table-driven codec, which explains what it cannot convert."""
         record = find_record(self._messages, msg)
         if record is None:
-            names = ", ".join(each.name for each in self._messages.values())
+            names = listed((each.name for each in self._messages.values()), ", ")
             raise EncodeError(
                 self.group,
                 f"expected a message of the group ({names}), got {show(msg)}",
@@ -219,7 +219,9 @@ class Codec(Generic[M]):
         if not frames:
             raise NotAMessage(self.group, "expected a head frame, got no frames")
         for frame in frames:
-            memoryview(frame)  # TypeError: the caller's mistake, not the peer's
+            # The caller's mistake, not the peer's.
+            if not memoryview(frame).contiguous:
+                raise TypeError("a frame is not contiguous in memory")
         slots = self._unpack(frames[0])
         header = slots[0]
         if header & ~0xFF != self._prefix:

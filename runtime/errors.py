@@ -9,11 +9,17 @@ class MsgenError(Exception):
     """Base class of the runtime's errors."""
 
 
+_LONGEST_PATH = 500
+_LONGEST_REASON = 400
+
+
 class _ErrorAtPath(MsgenError):
+    """An error with a place; both are one line of bounded length, whatever the peer sent."""
+
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
+        self.path = _one_line(path, _LONGEST_PATH)
+        self.reason = _one_line(reason, _LONGEST_REASON)
+        super().__init__(f"{self.path}: {self.reason}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path, self.reason)
@@ -72,6 +78,15 @@ class SchemaMismatch(DecodeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.path, self.reason, self.ours, self.theirs)
+
+
+def _one_line(text: str, longest: int) -> str:
+    if not text.isprintable():
+        text = " ".join(text.split())
+    if len(text) > longest:
+        half = longest // 2 - 2
+        text = f"{text[:half]}...{text[-half:]}"
+    return text
 
 
 class QueueFull(MsgenError):

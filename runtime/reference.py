@@ -10,55 +10,81 @@ generated code is tested against.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import Any
 
 from . import table, wire
 from .errors import DecodeError, EncodeError
-from .show import show
+from .show import short, show
 from .tensors import Shape
 
 PLAIN_TEXT = "None, bool, int, float, str, bytes, or lists and str-keyed dicts of them"
 
 
-@dataclass(frozen=True)
+_ITEM = "[{}]"
+_KEY = "key of {}"
+
+
 class At:
-    """Where the codec stands.
+    """Where the codec stands: a chain of steps, spelled out only when something is wrong.
 
     Attributes:
-        path: of the value, such as `UserMsg.uid`.
         depth: times that a recursive record may still be entered.
         inline: an alternative or a dict key: a payload cannot be a frame of its own.
     """
 
-    path: str
-    depth: int = wire.MAX_DEPTH
-    inline: bool = False
+    __slots__ = ("_form", "_parent", "_step", "depth", "inline")
+
+    def __init__(
+        self,
+        step: object,
+        form: str = "{}",
+        parent: At | None = None,
+        depth: int = wire.MAX_DEPTH,
+        inline: bool = False,
+    ) -> None:
+        self._step = step
+        self._form = form
+        self._parent = parent
+        self.depth = depth
+        self.inline = inline
+
+    @property
+    def path(self) -> str:
+        """Such as `UserMsg.sampling_params.top_k`."""
+        path = ""
+        at: At | None = self
+        while at is not None:
+            if at._form == _KEY:
+                return f"key of {at._parent.path if at._parent else ''}{path}"
+            step = short(at._step) if at._form == _ITEM else at._step
+            path = f"{at._form.format(step)}{path}"
+            at = at._parent
+        return path
 
     def field(self, name: str) -> At:
-        return At(f"{self.path}.{name}", self.depth)
+        return At(name, ".{}", self, self.depth)
 
     def item(self, key: object) -> At:
-        return replace(self, path=f"{self.path}[{key!r}]")
+        return At(key, _ITEM, self, self.depth, self.inline)
 
     def key(self) -> At:
-        return At(f"key of {self.path}", self.depth, inline=True)
+        return At("", _KEY, self, self.depth, inline=True)
 
     def inlined(self) -> At:
-        return replace(self, inline=True)
+        return At("", "{}", self, self.depth, inline=True)
 
     def inside(
         self, record: table.Record, error: type[EncodeError | DecodeError]
     ) -> At:
         """Enter a struct or message, which a recursive one may only do so often."""
         if not record.recursive:
-            return At(self.path)
+            return At("", "{}", self)
         if self.depth == 0:
             raise error(
                 self.path,
                 f"nested more than {wire.MAX_DEPTH} levels deep; does it contain itself?",
             )
-        return At(self.path, self.depth - 1)
+        return At("", "{}", self, self.depth - 1)
 
 
 def expected(type_: table.Type, value: Any, detail: str = "") -> str:

@@ -21,7 +21,7 @@ from .reference import (
     takes_nil,
     tensor_shape,
 )
-from .show import show
+from .show import listed, show
 
 T = TypeVar("T")
 
@@ -202,7 +202,9 @@ class ReferenceDecoder:
         for option in options:
             if type(tag) is int and self.records[option.cls].tag == tag:
                 return self._record(option.cls, slot, at)
-        known = ", ".join(f"{self.records[each.cls].tag} {each}" for each in options)
+        known = listed(
+            (f"{self.records[each.cls].tag} {each}" for each in options), ", "
+        )
         raise DecodeError(at.path, f"expected a tag of ({known}), got {show(tag)}")
 
     def _struct(self, type_: table.Struct, slot: Any, at: At) -> Any:

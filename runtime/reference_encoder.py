@@ -173,6 +173,7 @@ class ReferenceEncoder:
     def _list(self, type_: table.List, value: Any, at: At) -> list[Any]:
         if not isinstance(value, list):
             raise _unexpected(type_, value, at)
+        value = list.copy(value)  # what a subclass holds, and not what it says
         _check_length(type_.max_len, value, at)
         return [
             self._value(type_.item, item, at.item(index))
@@ -180,8 +181,9 @@ class ReferenceEncoder:
         ]
 
     def _tuple(self, type_: table.Tuple, value: Any, at: At) -> list[Any]:
-        if not isinstance(value, tuple) or len(value) != len(type_.items):
+        if not isinstance(value, tuple) or tuple.__len__(value) != len(type_.items):
             raise _unexpected(type_, value, at)
+        value = tuple.__getitem__(value, slice(None))
         return [
             self._value(item_type, item, at.item(index))
             for index, (item_type, item) in enumerate(zip(type_.items, value))
@@ -190,6 +192,7 @@ class ReferenceEncoder:
     def _dict(self, type_: table.Dict, value: Any, at: At) -> dict[Any, Any]:
         if not isinstance(value, dict):
             raise _unexpected(type_, value, at)
+        value = dict.copy(value)
         _check_length(type_.max_len, value, at)
         return {
             self._value(type_.key, key, at.key()): self._value(
@@ -232,7 +235,7 @@ class ReferenceEncoder:
             dtype = tensors.DTYPES[type_.dtype]
             return tensors.encode_tensor(value, dtype, shape, frames)
         except Unfit:
-            detail = " (its storage holds no memory)"
+            detail = " (its storage holds less memory than its shape takes)"
             raise _unexpected(type_, value, at, detail) from None
         except Exception as error:
             raise EncodeError(

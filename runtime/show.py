@@ -1,17 +1,24 @@
-"""Values in error texts: short, and whatever the value does, never an error of their own."""
+"""Values in error texts: short, on one line, and never an error of their own."""
 
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
 from . import tensors
 
+LONGEST = 100
+"""Most characters of a value in a text."""
+MOST = 6
+"""Most items of a list of names in a text."""
+
 _repr = reprlib.Repr()
 _repr.maxstring = _repr.maxother = 60
 _repr.maxlong = 40
+_repr.maxlevel = 2
 
 
 def show(value: Any) -> str:
@@ -20,8 +27,25 @@ def show(value: Any) -> str:
         return "None"
     if isinstance(value, torch.Tensor):
         return tensors.show(value)
-    name = type(value).__name__
+    return f"{_cut(type(value).__name__)} {short(value)}"
+
+
+def short(value: Any) -> str:
+    """Return a value's repr, cut to what a line can hold."""
     try:
-        return f"{name} {_repr.repr(value)}"
+        return _cut(_repr.repr(value))
     except Exception:
-        return f"{name} (its repr fails)"
+        return "(its repr fails)"
+
+
+def listed(names: Iterable[object], separator: str) -> str:
+    """Join names, the first few of many."""
+    shown = [str(name) for name in names]
+    if len(shown) > MOST:
+        shown[MOST - 1 :] = [f"{len(shown) - MOST + 1} more"]
+    return separator.join(shown)
+
+
+def _cut(text: str) -> str:
+    text = " ".join(text.split()) if "\n" in text or "\r" in text else text
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

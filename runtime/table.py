@@ -107,7 +107,9 @@ class Union:
     options: tuple[Type, ...]
 
     def __str__(self) -> str:
-        return " or ".join(map(str, self.options))
+        shown = [str(option) for option in self.options[:MOST_SHOWN]]
+        more = len(self.options) - len(shown)
+        return " or ".join([*shown, f"{more} more"] if more else shown)
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,9 @@ class Tensor:
         dims = ("*",) if self.dims is None else self.dims
         return f"tensor[{', '.join(map(str, (self.dtype, *dims)))}]"
 
+
+MOST_SHOWN = 6
+"""Alternatives that a union's text names."""
 
 Type: TypeAlias = (
     Bool

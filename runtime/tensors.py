@@ -269,15 +269,15 @@ def _payload(
             tensor.view(torch.uint8) != 0
         )  # a view of other bytes may hold any byte
     size = tensor.nbytes
+    end = size + tensor.storage_offset() * dtype.itemsize
+    if end > tensor.untyped_storage().nbytes():
+        raise Unfit  # a storage that was resized away, as sharded training does
     if frames is not None and size >= frames.threshold:
         return frames.add(_view(tensor))
     if size >= _COPY_BELOW:
         return _view(tensor)
-    address = tensor.data_ptr()
-    if not address and size:
-        raise Unfit  # a storage that was resized away, as sharded training does
     array = _arrays.get(size) or _array_of(size)
-    return array.from_address(address).raw
+    return array.from_address(tensor.data_ptr()).raw
 
 
 # ctypes makes a type for each length, which costs as much as reading the memory does.
@@ -297,9 +297,10 @@ def _view(tensor: torch.Tensor) -> memoryview:
     """Return the bytes of a contiguous CPU tensor as a view that keeps them alive."""
     if tensor.requires_grad:
         tensor = tensor.detach()
+    tensor = tensor.reshape(-1)
     if tensor.dtype in _CASTABLE:
         return tensor.numpy().data.cast("B")
-    return tensor.reshape(-1).view(torch.uint8).numpy().data
+    return tensor.view(torch.uint8).numpy().data
 
 
 def _framed(slot: Any, frames: FrameReader | None) -> Buffer:
@@ -339,10 +340,12 @@ def _tensor(payload: Buffer, dtype: torch.dtype) -> torch.Tensor:
     size = len(payload)
     if type(payload) is bytes and 0 < size <= SMALL:
         return cut_small(payload, dtype)
-    tensor = torch.empty(size // dtype.itemsize, dtype=dtype)
-    if type(payload) is bytes:
+    tensor = torch.empty(size // dtype.itemsize, dtype=dtype, device="cpu")
+    if size == 0:
+        return tensor
+    if type(payload) is bytes and type(tensor) is torch.Tensor:
         ctypes.memmove(tensor.data_ptr(), payload, size)
-    elif size:
+    else:
         tensor.view(torch.uint8).numpy()[:] = np.frombuffer(payload, np.uint8)
     return tensor
 

@@ -281,7 +281,7 @@ class SchemaMaker:
         bare = core.partition("[")[0]
         if "|" not in core and bare in ("str", "bytes", "list", "dict", "tensor"):
             if self.chance(4):
-                spec["max_len"] = self.source.integer(5, 20)
+                spec["max_len"] = self.source.integer(8, 20)
             if bare == "tensor" and self.chance(4):
                 spec["device"] = "worker"
         if core in ("float", "f32") and self.chance(3):

@@ -241,10 +241,39 @@ def test_a_tensor_of_another_kind_is_refused(everything: Any, name: str) -> None
 
 
 def test_a_tensor_whose_storage_was_resized_away_is_refused(everything: Any) -> None:
-    tensor = torch.ones(4)
-    tensor.untyped_storage().resize_(0)
-    with pytest.raises(EncodeError, match="its storage holds no memory"):
-        everything.encode(make_message(everything, any2=tensor))
+    for length, left in ((4, 0), (1_000, 16), (20_000, 0), (20_000, 70_000)):
+        tensor = torch.ones(length)
+        tensor.untyped_storage().resize_(left)
+        msg = make_message(everything, any2=tensor)
+        for encode in (everything.encode, everything.encode_frames):
+            with pytest.raises(EncodeError, match="its storage holds less memory than"):
+                encode(msg)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_a_default_device_does_not_move_what_is_decoded(
+    everything: Any, length: int
+) -> None:
+    msg = make_message(everything, any2=torch.zeros(length, dtype=torch.int32))
+    inline, frames = everything.encode(msg), everything.encode_frames(msg, 1)
+    with torch.device("meta"):
+        received = [everything.decode(inline), everything.decode_frames(frames)]
+    assert received == [msg, msg]
+
+
+def test_decoding_under_fake_tensors_is_an_error_and_no_crash(everything: Any) -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    frame = everything.encode(make_message(everything, any2=torch.zeros(20_000)))
+    with FakeTensorMode(), pytest.raises(DecodeError):
+        everything.decode(frame)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0)])
+def test_empty_tensors_can_be_frames(everything: Any, shape: tuple[int, ...]) -> None:
+    for dtype in (torch.int32, torch.float32, torch.bool):
+        msg = make_message(everything, any2=torch.zeros(shape, dtype=dtype))
+        assert everything.decode_frames(everything.encode_frames(msg, 0)) == msg
 
 
 def test_one_symbol_has_one_size_in_a_message(everything: Any) -> None:
