@@ -15,7 +15,7 @@ from .recursion import recursive_records
 RUNTIME = "msgen.runtime"
 
 # Names that a local variable must not have, since emitted functions use them or readers and linters
-# would stumble: builtins, arguments, and `l`. Imported names make way by themselves. They are listed
+# would stumble: builtins and arguments. Imported names make way by themselves. They are listed
 # and not computed, so that the text does not depend on the Python that runs the generator; a test
 # compares the list with what emitted code uses.
 _BUILTINS = """
@@ -31,7 +31,6 @@ USED_NAMES = frozenset(
         *_BUILTINS.split(),
         "depth",
         "frames",
-        "l",
         "msg",
         "slots",
         "struct",
@@ -139,9 +138,19 @@ class ModuleContext:
         self, ref: model.StructType | model.EnumType | model.MessageType
     ) -> str:
         """Spell a class, importing it where another group declares it."""
-        if ref.group != self.group.name:
+        if ref.group == self.group.name:
+            return ref.name
+        if ref.group in {name for name, _ in self.group.imports}:
             return self.names.sibling(ref.group, ref.name)
-        return ref.name
+        # Only a default reaches further than the imports; its names may be taken here.
+        return self.names.sibling(ref.group, ref.name, f"_{ref.group}_{ref.name}_")
+
+    def is_declared_before(self, ref: model.StructType, record: model.Record) -> bool:
+        """Whether a struct's class exists when a record's class body runs."""
+        if ref.group != self.group.name or isinstance(record, model.Message):
+            return True
+        order = [struct.name for struct in self.group.structs]
+        return order.index(ref.name) < order.index(record.name)
 
     def function(self, verb: str, ref: model.StructType | model.MessageType) -> str:
         """Spell a record's encoder or decoder: `_encode_user_msg`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import textwrap
 
@@ -15,6 +16,8 @@ def add_docstring(code: Code, text: str) -> None:
     lines = _lines(text, _WIDTH - 4 * code.level - 6)
     if not lines:
         return
+    if lines[0].startswith('"'):
+        lines[0] = f" {lines[0]}"  # apart from the opening quotes
     if len(lines) == 1:
         code.raw(f'"""{lines[0]}"""')
         return
@@ -34,7 +37,7 @@ def docstring(text: str) -> str:
 def _lines(text: str, width: int) -> list[str]:
     """Split a text into escaped lines; its own line breaks stay, long lines are wrapped."""
     lines: list[str] = []
-    for line in textwrap.dedent(text.expandtabs()).strip().splitlines():
+    for line in inspect.cleandoc(text).splitlines():
         line = line.rstrip()
         indent = line[: len(line) - len(line.lstrip())]
         lines += textwrap.wrap(

@@ -161,17 +161,22 @@ class Checker:
 
     def _nullable(self, variable: str, type_: model.NullableType, loops: Loops) -> None:
         tests = self.scalar_tests(variable, type_.item)
-        if tests is not None:
-            misfit = (
-                " or ".join(tests) if len(tests) == 1 else f"({' or '.join(tests)})"
-            )
-            flat = f"if {variable} is not None and {misfit}:"
-            if self.code.fits(flat):
-                self.refuse([f"{variable} is not None", misfit], "and")
-                return
-        self.code.line(f"if {variable} is not None:")
-        with self.code.indented():
-            self.check(variable, type_.item, loops)
+        classes = self._class_tests(variable, type_.item)
+        if classes:
+            self.refuse([f"{variable} is not None", *classes], "and")
+            return
+        if tests is None:
+            self.code.line(f"if {variable} is not None:")
+            with self.code.indented():
+                self.check(variable, type_.item, loops)
+            return
+        misfit = tests[0] if len(tests) == 1 else f"({' or '.join(tests)})"
+        one_line = f"if {variable} is not None and {misfit}:"
+        if len(tests) == 1 or self.code.fits(one_line):
+            self.refuse([f"{variable} is not None", misfit], "and")
+        else:
+            self.code.chain(f"if {variable} is not None and (", tests, "or", "):")
+            self.raise_unfit()
 
     def _items(self, variable: str, type_: Type, loops: Loops) -> None:
         if isinstance(type_, model.TupleType):
@@ -205,6 +210,15 @@ class Checker:
             candidate = f"{name}_{number}"
         self.loop_types[candidate] = type_
         return candidate
+
+    def _class_tests(self, variable: str, type_: Type) -> list[str]:
+        """Return the tests of a union of which the class alone decides, none for others."""
+        if not isinstance(type_, model.UnionType):
+            return []
+        tests = [self.scalar_tests(variable, option) or [] for option in type_.options]
+        return (
+            [each[0] for each in tests] if all(len(each) == 1 for each in tests) else []
+        )
 
     def _union(self, variable: str, type_: model.UnionType, loops: Loops) -> None:
         """Test alternatives: those that need more than a look at the class in branches."""

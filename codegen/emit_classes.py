@@ -20,7 +20,7 @@ def emit_enum(context: ModuleContext, enum: model.Enum) -> str:
         if enum.doc:
             code.blank()
         for member in enum.members:
-            code.line(f"{member.name} = {member.number}{_noqa(member.name)}")
+            code.line(f"{member.name} = {member.number}")
             add_docstring(code, _doc(member.doc, member.deprecated))
     code.blank()
     code.blank()
@@ -44,7 +44,7 @@ def emit_record(context: ModuleContext, record: model.Record) -> str:
         if doc and record.live_fields:
             code.blank()
         for field in record.live_fields:
-            _emit_field(code, context, field)
+            _emit_field(code, context, record, field)
         if not doc and not record.live_fields:
             code.line("pass")
         if has_own_equality(record):
@@ -99,15 +99,17 @@ def _tensor_doc(type_: Type) -> str:
     return f"Tensor {described}.{device}"
 
 
-def _emit_field(code: Code, context: ModuleContext, field: model.Field) -> None:
+def _emit_field(
+    code: Code, context: ModuleContext, record: model.Record, field: model.Field
+) -> None:
     start = f"{field.name}: {annotation(context, field.type)}"
     if field.default is None and not code.fits(start) and _is_list_of_union(field.type):
         _emit_long_list(code, start)
     elif field.default is None:
-        code.line(f"{start}{_noqa(field.name)}")
+        code.line(start)
     else:
-        default = _field_default(context, field.default.value, field.type)
-        code.statement(f"{start} = ", default, _noqa(field.name))
+        default = _field_default(context, record, field.default.value, field.type)
+        code.statement(f"{start} = ", default)
     add_docstring(code, _doc(field.doc, field.deprecated, _tensor_doc(field.type)))
 
 
@@ -121,18 +123,14 @@ def _emit_long_list(code: Code, text: str) -> None:
     code.chain(f"{head}[", inner.split(" | "), "|", "]")
 
 
-def _noqa(name: str) -> str:
-    """Names that linters take for digits are the schema's choice, not the module's."""
-    return "  # noqa: E741" if name in ("l", "I", "O") else ""
-
-
 def annotation(context: ModuleContext, type_: Type) -> str:
     """Spell a type as a Python annotation inside a class body."""
     names = context.names
     if isinstance(type_, model.NullableType):
         return f"{annotation(context, type_.item)} | None"
     if isinstance(type_, model.UnionType):
-        return " | ".join(annotation(context, option) for option in type_.options)
+        options = [annotation(context, option) for option in type_.options]
+        return " | ".join(dict.fromkeys(options))
     if isinstance(type_, model.ListType):
         return f"{names.builtin('list')}[{annotation(context, type_.item)}]"
     if isinstance(type_, model.TupleType):
@@ -157,7 +155,9 @@ def annotation(context: ModuleContext, type_: Type) -> str:
     return names.builtin(builtins[type(type_)])
 
 
-def _field_default(context: ModuleContext, value: Value, type_: Type) -> Text:
+def _field_default(
+    context: ModuleContext, record: model.Record, value: Value, type_: Type
+) -> Text:
     """Write what stands behind `=`; a fresh object for every instance where it is mutable."""
     if not _is_mutable(value):
         return value_text(context, value, type_)
@@ -168,9 +168,13 @@ def _field_default(context: ModuleContext, value: Value, type_: Type) -> Text:
             f"{field}(", [f"default_factory={context.names.builtin(kind)}"], ")"
         )
     if isinstance(value, model.StructDefault) and not value.fields:
-        return bracket(
-            f"{field}(", [f"default_factory={context.class_name(value.type)}"], ")"
+        cls = context.class_name(value.type)
+        factory = (
+            cls
+            if context.is_declared_before(value.type, record)
+            else f"lambda: {cls}()"
         )
+        return bracket(f"{field}(", [f"default_factory={factory}"], ")")
     text = value_text(context, value, type_)
     return bracket(f"{field}(", [f"default_factory=lambda: {flat(text)}"], ")")
 
@@ -201,12 +205,12 @@ def value_text(context: ModuleContext, value: Value, type_: Type) -> Text:
     if isinstance(value, list):
         item_type = core.item if isinstance(core, model.ListType) else model.AnyType()
         return bracket(
-            "[", [value_text(context, each, item_type) for each in value], "]"
+            "[", [_item_text(context, each, item_type) for each in value], "]"
         )
     if isinstance(value, tuple):
         assert isinstance(core, model.TupleType)
         items = [
-            flat(value_text(context, each, item))
+            flat(_item_text(context, each, item))
             for each, item in zip(value, core.items, strict=True)
         ]
         return tuple_of(items)
@@ -217,11 +221,22 @@ def value_text(context: ModuleContext, value: Value, type_: Type) -> Text:
             else (model.AnyType(), model.AnyType())
         )
         entries = [
-            f"{flat(value_text(context, k, key))}: {flat(value_text(context, v, item))}"
+            f"{flat(value_text(context, k, key))}: {flat(_item_text(context, v, item))}"
             for k, v in value.items()
         ]
         return bracket("{", entries, "}")
     return literal(value)
+
+
+def _item_text(context: ModuleContext, value: Value, type_: Type) -> Text:
+    """Write an item of a default; an empty container with its type, which nothing else gives it."""
+    core = type_.item if isinstance(type_, model.NullableType) else type_
+    if not value and isinstance(value, (list, dict)):
+        if isinstance(core, model.UnionType):
+            core = next(each for each in core.options if _holds_value(each, value))
+        if isinstance(core, (model.ListType, model.DictType)):
+            return f"{annotation(context, core)}()"
+    return value_text(context, value, type_)
 
 
 def _holds_value(type_: Type, value: Value) -> bool:
@@ -243,7 +258,7 @@ def _float_text(context: ModuleContext, value: float) -> str:
     if text.lstrip("-") in ("inf", "nan"):
         sign = "-" if text[0] == "-" else ""
         return f"{sign}{context.names.use('math', text.lstrip('-'))}"
-    return text
+    return text.replace("e+", "e")  # as formatters write it
 
 
 def _emit_equality(code: Code, context: ModuleContext, record: model.Record) -> None:

@@ -20,7 +20,7 @@ def emit_table(context: ModuleContext) -> str:
     final = context.names.use("typing", "Final")
     record_class = f"{_table(context)}.Record"
     entries: list[Text] = [
-        f"**{context.names.sibling(group, RECORDS, f'_{group}_records')}"
+        f"**{context.names.sibling(group, RECORDS, f'_{group}_records_')}"
         for group in _imported(context)
     ]
     entries += [_record(context, record) for record in context.group.records]
@@ -62,7 +62,9 @@ def _field(context: ModuleContext, field: model.Field) -> Text:
     items: list[Text] = [literal(field.name), _type(context, field.type)]
     if field.default is not None:
         text = value_text(context, field.default.value, field.type)
-        items.append(f"default=lambda: {flat(text)}")
+        value = field.default.value
+        empty = type(value).__name__ if value in ([], {}) else None
+        items.append(f"default={empty or f'lambda: {flat(text)}'}")
     if field.since > 1:
         items.append(f"since={field.since}")
     if field.removed:

@@ -136,7 +136,11 @@ class _Canonical:
             return ["message", self._schema.message(type_).tag, self._digests[type_]]
         if isinstance(type_, model.UnionType):
             options = [self._type(each) for each in type_.options if self._counts(each)]
-            return ["union", *sorted(options, key=_digest)]
+            return (
+                options[0]
+                if len(options) == 1
+                else ["union", *sorted(options, key=_digest)]
+            )
         if isinstance(type_, model.TensorType):
             if type_.dims is None:
                 return ["tensor", type_.dtype, "*"]

@@ -2,8 +2,8 @@
 
 The body is rendered first and asks for every name it uses, so that the imports, rendered last,
 are neither short nor long of one. A name that the schema took for itself (a struct called
-`Tensor`, a field called `list`) is imported under a leading underscore, which no name of a schema
-has.
+`Tensor`, a field called `list`) is imported with an underscore behind it, which neither a name of a
+schema nor one of an emitted function has.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class ModuleNames:
 
     def module(self, path: str, alias: str | None = None) -> str:
         """Import a module and return the name it has here."""
-        name = alias or (f"_{path}" if path in self.taken else path)
+        name = alias or (f"{path}_" if path in self.taken else path)
         self._modules[path] = name
         return name
 
     def use(self, module: str, name: str) -> str:
         """Import a name from a module and return the name it has here."""
-        local = f"_{name.lstrip('_')}" if name in self.taken else name
+        local = f"{name}_" if name in self.taken else name
         self._members[module][name] = local
         return local
 

@@ -30,6 +30,8 @@ _ENUM_ATTRIBUTES = frozenset(
         "value",
     ]
 )
+_LIKE_DIGITS = frozenset({"l", "I", "O"})
+_READS_LIKE_A_DIGIT = "reads like a digit, and linters refuse it"
 _BASE_CLASS_METHODS = frozenset({"decoder", "encoder"})
 
 
@@ -107,9 +109,11 @@ def check_type_name(
     """Check the name of a message, struct or enum of ``group``."""
     if keyword.iskeyword(name):
         _reserved(name, f"{what} name", "is a Python keyword", place, problems)
+    elif name in _LIKE_DIGITS:
+        _reserved(name, f"{what} name", _READS_LIKE_A_DIGIT, place, problems)
     elif not _TYPE.pattern.match(name):
         _wrong_style(_TYPE, name, f"{what} name {shown(name)}", place, problems)
-    elif name in ("CODEC", base_name(group), union_name(group)):
+    elif name in ("CODEC", "NotImplemented", base_name(group), union_name(group)):
         why = "is a name that the generated module defines"
         _reserved(name, f"{what} name", why, place, problems)
 
@@ -130,6 +134,8 @@ def check_field_name(
     where = f" of {record}"
     if keyword.iskeyword(name):
         _reserved(name, "field name", "is a Python keyword", place, problems, where)
+    elif name in _LIKE_DIGITS:
+        _reserved(name, "field name", _READS_LIKE_A_DIGIT, place, problems, where)
     elif not _FIELD.pattern.match(name):
         what = f"field name {shown(name)}{where}"
         _wrong_style(_FIELD, name, what, place, problems)
@@ -147,6 +153,8 @@ def check_member_name(name: str, enum: str, place: Place, problems: Problems) ->
     where = f" of {enum}"
     if keyword.iskeyword(name):
         _reserved(name, "member name", "is a Python keyword", place, problems, where)
+    elif name in _LIKE_DIGITS:
+        _reserved(name, "member name", _READS_LIKE_A_DIGIT, place, problems, where)
     elif name in _ENUM_ATTRIBUTES:
         why = "is an attribute of every Python enum"
         _reserved(name, "member name", why, place, problems, where)

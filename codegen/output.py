@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -60,6 +61,10 @@ def compare(files: Mapping[str, str], folder: Path) -> list[Change]:
     changes = []
     for name, text in files.items():
         path = folder / name
+        if path.is_symlink() and not path.exists():
+            raise OutputError(
+                f"{path.as_posix()}: a link to nowhere stands where a module belongs; remove it"
+            )
         old = _read(path)
         if old is None:
             changes.append(Change("missing", path, new=text))
@@ -72,7 +77,7 @@ def compare(files: Mapping[str, str], folder: Path) -> list[Change]:
         elif (current := _decode(old)) != text:
             changes.append(Change("changed", path, old=current, new=text))
     for path in sorted(folder.glob("*.py")) if folder.is_dir() else ():
-        if path.name not in files:
+        if path.name not in files and path.is_file():
             old = _read(path)
             if old is not None and _is_generated(old):
                 changes.append(Change("orphaned", path, old=_decode(old)))
@@ -90,19 +95,15 @@ def apply(changes: list[Change], folder: Path) -> None:
     """
     if not changes:
         return
-    done: list[Change] = []
     with contextlib.ExitStack() as stack:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             staged = [(change, _stage(change, stack)) for change in changes]
-            for change, temporary in staged:
-                done.append(change)
-                if temporary is None:
-                    change.path.unlink(missing_ok=True)
-                else:
-                    temporary.replace(change.path)
+            with contextlib.ExitStack() as undo:
+                for change, temporary in staged:
+                    _replace(change.path.resolve(), temporary, stack, undo)
+                undo.pop_all()  # all is done: nothing to put back
         except OSError as error:
-            _put_back(done)
             raise OutputError(
                 f"{folder.as_posix()}: cannot be written: {error.strerror}; "
                 "check the folder and its permissions"
@@ -113,26 +114,39 @@ def _stage(change: Change, stack: contextlib.ExitStack) -> Path | None:
     """Write a file's new text beside it; removed again unless it is moved in place."""
     if change.kind == "orphaned":
         return None
-    descriptor, name = tempfile.mkstemp(
-        prefix=f".{change.path.name}.", dir=change.path.parent
-    )
-    temporary = Path(name)
-    stack.callback(temporary.unlink, missing_ok=True)
-    with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-        file.write(change.new)
+    temporary = _temporary(change.path.resolve().parent, stack)
+    temporary.write_text(change.new, encoding="utf-8", newline="\n")
     mask = os.umask(0)
     os.umask(mask)
     temporary.chmod(0o666 & ~mask)  # mkstemp's files are for their owner only
     return temporary
 
 
-def _put_back(changes: list[Change]) -> None:
-    for change in changes:
-        with contextlib.suppress(OSError):
-            if change.kind == "missing":
-                change.path.unlink(missing_ok=True)
-            else:
-                change.path.write_text(change.old, encoding="utf-8", newline="\n")
+def _replace(
+    path: Path,
+    temporary: Path | None,
+    stack: contextlib.ExitStack,
+    undo: contextlib.ExitStack,
+) -> None:
+    """Put a staged file in its place, or nothing; ``undo`` puts back what was there."""
+    if path.exists():
+        kept = _temporary(path.parent, stack)
+        shutil.copy2(path, kept)
+        undo.callback(kept.replace, path)
+    else:
+        undo.callback(path.unlink, missing_ok=True)
+    if temporary is None:
+        path.unlink(missing_ok=True)
+    else:
+        temporary.replace(path)
+
+
+def _temporary(folder: Path, stack: contextlib.ExitStack) -> Path:
+    descriptor, name = tempfile.mkstemp(prefix=".msgen-", dir=folder)
+    os.close(descriptor)
+    path = Path(name)
+    stack.callback(path.unlink, missing_ok=True)
+    return path
 
 
 def _read(path: Path) -> bytes | None:

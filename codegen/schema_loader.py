@@ -56,7 +56,14 @@ class _Files:
                 "no-schema",
                 "no such folder; give the folder of the schema files",
             )
-            self.problems.raise_if_any()
+        elif not self.folder.resolve().name.isprintable():
+            # The name stands in the header of the generated files.
+            self.problems.add(
+                Place(ascii(str(self.folder))),
+                "folder-name",
+                "the name of the schema folder has characters that cannot be printed; rename it",
+            )
+        self.problems.raise_if_any()
         for path in sorted(self.folder.rglob("*")):
             # Editors and version control keep files of their own beside the schema.
             if path.suffix in (SUFFIX, ".yml") and not any(

@@ -21,7 +21,7 @@ from msgen.runtime.wire import (
     fit,
 )
 
-from .common import _RECORDS as _common_records
+from .common import _RECORDS as _common_records_
 from .common import SamplingParams, _decode_sampling_params, _encode_sampling_params
 
 
@@ -201,7 +201,7 @@ _DECODERS: Final[Decoders] = {
 
 
 _RECORDS: Final[dict[type, table.Record]] = {
-    **_common_records,
+    **_common_records_,
     UserMsg: table.Record(
         "UserMsg",
         (

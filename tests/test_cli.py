@@ -223,6 +223,70 @@ def test_a_write_that_fails_leaves_the_output_as_it_was(
     assert tree(project / "generated") == before
 
 
+def test_what_was_in_a_file_comes_back_as_it_was(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_schema(project / "schema", {"zebra.yaml": PING.replace("pings", "zebra")})
+    msgen("build", "schema")
+    path = project / "generated" / "pings.py"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n") + b"# \xff\r\n")
+    path.chmod(0o600)
+    before = path.read_bytes()
+    for name in ("pings", "zebra"):
+        changed = PING.replace("pings", name).replace("Ping", "Pong")
+        write_schema(project / "schema", {f"{name}.yaml": changed})
+    replace = Path.replace
+
+    def fail_at_zebra(self: Path, target: Path) -> Path:
+        if target.name == "zebra.py":
+            raise KeyboardInterrupt
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", fail_at_zebra)
+    assert msgen("build", "schema").exit_code != 0
+    assert path.read_bytes() == before
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [each.name for each in path.parent.iterdir() if each.name[0] == "."] == []
+
+
+def test_links_are_written_through_and_links_to_nowhere_refused(project: Path) -> None:
+    msgen("build", "schema")
+    path, real = project / "generated" / "pings.py", project / "real.py"
+    path.rename(real)
+    path.symlink_to(real)
+    write_schema(project / "schema", {"pings.yaml": PING.replace("Ping", "Pong")})
+    assert msgen("build", "schema").exit_code == 0
+    assert path.is_symlink()
+    assert "class Pong" in real.read_text()
+    real.unlink()
+    result = msgen("build", "schema")
+    assert result.exit_code == 2
+    assert "a link to nowhere stands where a module belongs; remove it" in result.stderr
+
+
+def test_the_longest_group_names_can_be_built(project: Path) -> None:
+    name = "a" * 245
+    write_schema(project / "schema", {f"{name}.yaml": PING.replace("pings", name)})
+    assert msgen("build", "schema").exit_code == 0
+
+
+def test_other_folders_in_the_output_folder_do_no_harm(project: Path) -> None:
+    (project / "generated" / "tools.py").mkdir(parents=True)
+    assert msgen("build", "schema").exit_code == 0
+
+
+def test_a_folder_name_cannot_write_code(tmp_path: Path) -> None:
+    folder = write_schema(tmp_path / "x\nimport os #", {"pings.yaml": PING})
+    result = msgen("build", str(folder))
+    assert result.exit_code == 2
+    assert (
+        "the name of the schema folder has characters that cannot be printed"
+        in result.stderr
+    )
+    assert "[folder-name]" in result.stderr
+    assert not (tmp_path / "generated").exists()
+
+
 def test_an_output_folder_that_is_a_file_is_refused(project: Path) -> None:
     (project / "generated").write_text("a file\n")
     result = msgen("build", "schema")

@@ -57,6 +57,7 @@ def test_it_is_formatted_as_ruff_formats(sample: Path) -> None:
 
 
 def test_it_passes_ruff(sample: Path) -> None:
+    run("ruff", "check", "--isolated", "--no-cache", ".", cwd=sample)
     run(
         "ruff",
         "check",

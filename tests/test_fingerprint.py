@@ -59,8 +59,8 @@ def test_the_order_of_alternatives_does_not_count(tmp_path: Path) -> None:
 def test_the_order_in_which_structs_are_met_does_not_count(tmp_path: Path) -> None:
     structs = (
         "  A: {{fields: {{x: '{0} | {1}'}}}}\n"
-        "  L: {{fields: {{r: R?}}}}\n"
-        "  R: {{fields: {{l: L?}}}}\n"
+        "  L: {{fields: {{right: R?}}}}\n"
+        "  R: {{fields: {{left: L?}}}}\n"
     )
     options = ("list[L]", "dict[str, R]")
     assert print_of(tmp_path, structs.format(*options)) == print_of(
@@ -128,3 +128,17 @@ def test_messages_that_hold_each_other_count_by_content(tmp_path: Path) -> None:
         text.replace("group: g", "group: g\nversion: 2") + "  C: {tag: 3, since: 2}\n"
     )
     assert of(text) == of(more)
+
+
+def test_a_union_that_a_later_version_made_is_the_type_it_was(tmp_path: Path) -> None:
+    text = (
+        "group: g\nversion: 2\nreceiver: r\nmessages:\n"
+        "  A: {tag: 1}\n  H: {tag: 2, fields: {x: 'list[A]'}}\n"
+    )
+
+    def of(changed: str) -> str:
+        schema = load_schema(write_schema(tmp_path / "schema", {"g.yaml": changed}))
+        return fingerprint(schema, schema.groups["g"])
+
+    later = text.replace("list[A]", "list[A | B]") + "  B: {tag: 3, since: 2}\n"
+    assert of(text) == of(later)

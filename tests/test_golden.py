@@ -64,11 +64,48 @@ def test_mutable_defaults_are_fresh(tmp_path: Path) -> None:
         main = modules.module("main")
         make = {"bytes": b"", "frames": [], "slots": 1, "msg": None, "wire": None}
         make |= {"torch": None, "dataclass": True, "builtins": 0.0, "math": 0.0}
-        make |= {"item": [], "item_2": [], "l": 1}
+        make |= {"item": [], "item_2": [], "len": 1}
         first, second = main.Unfit(**make), main.Unfit(**make)
         first.list.append(1)
         first.more["k"] = []
         assert (second.list, second.more) == ([], {})
+
+
+def test_defaults_are_what_the_schema_says(tmp_path: Path) -> None:
+    with built(tmp_path, GOOD / "defaults" / "schema") as modules:
+        defaults = modules.module("defaults")
+        early = defaults.Early()
+        assert early.late == defaults.Late()
+        assert early.given == defaults.Late(x=5)
+        late = early.late
+        assert (late.huge, late.tiny) == (1e16, -1e-7)
+        assert late.empties == (True, [{}], [])
+        assert late.table == {defaults.Kind.a: []}
+        assert (late.text, late.quotes, late.raw) == (
+            [],
+            "both \" and ' in it",
+            "é\n".encode(),
+        )
+        early.late.lists[0].append("x")
+        assert defaults.Early().late.lists == [[], ["a"]]
+
+
+def test_defaults_reach_structs_of_groups_further_away(tmp_path: Path) -> None:
+    with built(tmp_path, GOOD / "transitive" / "schema") as modules:
+        main, c = modules.module("main"), modules.module("c")
+        msg = main.Msg(inner=main.Inner(z="own"))
+        assert msg.outer.inner == c.Inner(x=1)
+        assert msg.outer.final == c.Final(y=2)
+        assert main.decode(main.encode(msg)) == msg
+
+
+def test_names_of_the_generators_own_kind_do_no_harm(tmp_path: Path) -> None:
+    with built(tmp_path, GOOD / "aliases" / "schema") as modules:
+        main = modules.module("main")
+        record = main.Bytes(encode_bytes=b"x", decode_bytes=[b"y"])
+        slots = main._encode_bytes(record, None)
+        assert slots == [b"x", [b"y"]]
+        assert main._decode_bytes(slots, None) == record
 
 
 def test_messages_are_small_and_closed() -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 
 import builtins as _builtins
 from dataclasses import dataclass
-from dataclasses import field as _field
-from enum import IntEnum as _IntEnum
-from typing import Any as _Any
-from typing import Final as _Final
+from dataclasses import field as field_
+from enum import IntEnum as IntEnum_
+from typing import Any as Any_
+from typing import Final as Final_
 
 import torch
 from msgen.runtime import table
@@ -15,7 +15,7 @@ from msgen.runtime.tensors import decode_vector, encode_vector, same
 from msgen.runtime.wire import I64_MAX, I64_MIN, as_int, as_plain, fit
 
 
-class IntEnum(_IntEnum):
+class IntEnum(IntEnum_):
     list = 0
     type = 1
     self = 2
@@ -37,7 +37,7 @@ class Tensor:
 
 @dataclass(slots=True)
 class Any:
-    any: _Any
+    any: Any_
 
 
 @dataclass(slots=True)
@@ -47,17 +47,17 @@ class Final:
 
 @dataclass(slots=True, kw_only=True)
 class Record:
-    field: _builtins.list[int] = _field(default_factory=_builtins.list)
+    field: _builtins.list[int] = field_(default_factory=_builtins.list)
     list: _builtins.list[int]
 
 
-def _encode_tensor(struct: Tensor, frames: FrameWriter | None) -> list[_Any]:
+def _encode_tensor(struct: Tensor, frames: FrameWriter | None) -> list[Any_]:
     if type(struct) is not Tensor:
         raise Unfit
     return [encode_vector(struct.tensor, torch.int32, frames)]
 
 
-def _encode_any(struct: Any) -> list[_Any]:
+def _encode_any(struct: Any) -> list[Any_]:
     if type(struct) is not Any:
         raise Unfit
     any_ = struct.any
@@ -65,7 +65,7 @@ def _encode_any(struct: Any) -> list[_Any]:
     return [any_]
 
 
-def _encode_final(struct: Final) -> list[_Any]:
+def _encode_final(struct: Final) -> list[Any_]:
     if type(struct) is not Final:
         raise Unfit
     final = struct.final
@@ -74,7 +74,7 @@ def _encode_final(struct: Final) -> list[_Any]:
     return [final]
 
 
-def _encode_record(struct: Record) -> list[_Any]:
+def _encode_record(struct: Record) -> list[Any_]:
     if type(struct) is not Record:
         raise Unfit
     field = struct.field
@@ -92,14 +92,14 @@ def _encode_record(struct: Record) -> list[_Any]:
     return [field, list_]
 
 
-def _decode_tensor(slots: _Any, frames: FrameReader | None) -> Tensor:
+def _decode_tensor(slots: Any_, frames: FrameReader | None) -> Tensor:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
     (tensor,) = slots
     return Tensor(decode_vector(tensor, torch.int32, frames))
 
 
-def _decode_any(slots: _Any) -> Any:
+def _decode_any(slots: Any_) -> Any:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
     (any_,) = slots
@@ -107,7 +107,7 @@ def _decode_any(slots: _Any) -> Any:
     return Any(any_)
 
 
-def _decode_final(slots: _Any) -> Final:
+def _decode_final(slots: Any_) -> Final:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
     (final,) = slots
@@ -116,7 +116,7 @@ def _decode_final(slots: _Any) -> Final:
     return Final(final)
 
 
-def _decode_record(slots: _Any) -> Record:
+def _decode_record(slots: Any_) -> Record:
     if type(slots) is not list or len(slots) != 2:
         slots = fit(slots, 2)
     field, list_ = slots
@@ -136,7 +136,7 @@ def _decode_record(slots: _Any) -> Record:
     return Record(field=field, list=list_)
 
 
-_RECORDS: _Final[dict[type, table.Record]] = {
+_RECORDS: Final_[dict[type, table.Record]] = {
     Tensor: table.Record(
         "Tensor",
         (table.Field("tensor", table.Tensor("int32", ("n",))),),
@@ -146,7 +146,7 @@ _RECORDS: _Final[dict[type, table.Record]] = {
     Record: table.Record(
         "Record",
         (
-            table.Field("field", table.List(table.Int("i64")), default=lambda: []),
+            table.Field("field", table.List(table.Int("i64")), default=list),
             table.Field("list", table.List(table.Int("i64"))),
         ),
     ),

@@ -2,19 +2,19 @@
 from __future__ import annotations
 
 import builtins as _builtins
-from dataclasses import dataclass as _dataclass
-from dataclasses import field as _field
+from dataclasses import dataclass as dataclass_
+from dataclasses import field as field_
 from math import inf, isfinite
-from typing import Any as _Any
-from typing import Final as _Final
-from typing import TypeAlias as _TypeAlias
+from typing import Any as Any_
+from typing import Final as Final_
+from typing import TypeAlias as TypeAlias_
 
-import torch as _torch
+import torch as torch_
 from msgen.runtime import table
-from msgen.runtime.codec import Codec as _Codec
+from msgen.runtime.codec import Codec as Codec_
 from msgen.runtime.frames import Buffer, FrameReader
-from msgen.runtime.frames import FrameWriter as _FrameWriter
-from msgen.runtime.frames import Unfit as _Unfit
+from msgen.runtime.frames import FrameWriter as FrameWriter_
+from msgen.runtime.frames import Unfit as Unfit_
 from msgen.runtime.shapes import check_symbols
 from msgen.runtime.tensors import decode_vector, encode_vector, same
 from msgen.runtime.wire import (
@@ -34,7 +34,7 @@ from msgen.runtime.wire import (
     encode_bytes,
     fit,
 )
-from msgen.runtime.wire import Encoders as _Encoders
+from msgen.runtime.wire import Encoders as Encoders_
 
 from .lib import (
     _INT_ENUM_BY_NUMBER,
@@ -52,7 +52,7 @@ from .lib import (
     _encode_record,
     _encode_tensor,
 )
-from .lib import _RECORDS as _lib_records
+from .lib import _RECORDS as _lib_records_
 
 
 class BaseMainMsg:
@@ -71,7 +71,7 @@ class BaseMainMsg:
         return CODEC.decode(data)
 
 
-@_dataclass(slots=True)
+@dataclass_(slots=True)
 class Codec(BaseMainMsg):
     self: Tensor
     cls: Any
@@ -80,28 +80,28 @@ class Codec(BaseMainMsg):
     field: IntEnum
 
 
-@_dataclass(slots=True, kw_only=True, eq=False)
+@dataclass_(slots=True, kw_only=True, eq=False)
 class Unfit(BaseMainMsg):
-    list: _builtins.list[_builtins.int] = _field(default_factory=_builtins.list)
+    list: _builtins.list[_builtins.int] = field_(default_factory=_builtins.list)
     int: _builtins.int = 0
     str: _builtins.str = ""
-    more: dict[_builtins.str, _builtins.list[_builtins.int]] = _field(
+    more: dict[_builtins.str, _builtins.list[_builtins.int]] = field_(
         default_factory=dict,
     )
     bytes: _builtins.bytes
     frames: _builtins.list[_builtins.bytes]
     slots: _builtins.int
     msg: Codec | Unfit
-    wire: _torch.Tensor
+    wire: torch_.Tensor
     """Tensor int32[n]."""
-    torch: _torch.Tensor | None
+    torch: torch_.Tensor | None
     """Tensor float32[n]."""
     dataclass: bool
     builtins: float
     math: float
     item: _builtins.list[_builtins.list[_builtins.int]]
     item_2: _builtins.list[_builtins.list[_builtins.str]]
-    l: _builtins.int  # noqa: E741
+    len: _builtins.int
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Unfit):
@@ -123,7 +123,7 @@ class Unfit(BaseMainMsg):
                 self.math,
                 self.item,
                 self.item_2,
-                self.l,
+                self.len,
             ),
             (
                 other.list,
@@ -141,43 +141,43 @@ class Unfit(BaseMainMsg):
                 other.math,
                 other.item,
                 other.item_2,
-                other.l,
+                other.len,
             ),
         )
 
 
-@_dataclass(slots=True)
+@dataclass_(slots=True)
 class TypeAlias(BaseMainMsg):
     pass
 
 
-@_dataclass(slots=True)
+@dataclass_(slots=True)
 class FrameWriter(BaseMainMsg):
     pass
 
 
-@_dataclass(slots=True)
+@dataclass_(slots=True)
 class Encoders(BaseMainMsg):
     pass
 
 
-@_dataclass(slots=True)
+@dataclass_(slots=True)
 class Batch(BaseMainMsg):
     data: _builtins.list[Codec | Unfit | TypeAlias | FrameWriter | Encoders]
     """The messages, in order."""
 
 
-MainMsg: _TypeAlias = Codec | Unfit | TypeAlias | FrameWriter | Encoders | Batch
+MainMsg: TypeAlias_ = Codec | Unfit | TypeAlias | FrameWriter | Encoders | Batch
 
 
 def _encode_codec(
     msg: Codec,
-    frames: _FrameWriter | None,
+    frames: FrameWriter_ | None,
     depth: int = MAX_DEPTH,
-) -> list[_Any]:
+) -> list[Any_]:
     field = msg.field
     if type(field) is not IntEnum:
-        raise _Unfit
+        raise Unfit_
     return [
         1,
         _encode_tensor(msg.self, frames),
@@ -190,34 +190,34 @@ def _encode_codec(
 
 def _encode_unfit(
     msg: Unfit,
-    frames: _FrameWriter | None,
+    frames: FrameWriter_ | None,
     depth: int = MAX_DEPTH,
-) -> list[_Any]:
+) -> list[Any_]:
     if depth == 0:
-        raise _Unfit
+        raise Unfit_
     list_ = msg.list
     if type(list_) is not list:
-        raise _Unfit
+        raise Unfit_
     for item in list_:
         if type(item) is not int or not I64_MIN <= item <= I64_MAX:
-            raise _Unfit
+            raise Unfit_
     int_ = msg.int
     if type(int_) is not int or not I64_MIN <= int_ <= I64_MAX:
         int_ = as_int(int_, I64_MIN, I64_MAX)
     str_ = msg.str
     if type(str_) is not str:
-        raise _Unfit
+        raise Unfit_
     more = msg.more
     if type(more) is not dict:
-        raise _Unfit
+        raise Unfit_
     for key, element in more.items():
         if type(key) is not str:
-            raise _Unfit
+            raise Unfit_
         if type(element) is not list:
-            raise _Unfit
+            raise Unfit_
         for item in element:
             if type(item) is not int or not I64_MIN <= item <= I64_MAX:
-                raise _Unfit
+                raise Unfit_
     slots_ = msg.slots
     if type(slots_) is not int or not I64_MIN <= slots_ <= I64_MAX:
         slots_ = as_int(slots_, I64_MIN, I64_MAX)
@@ -233,28 +233,28 @@ def _encode_unfit(
     if type(math) is not float:
         math = as_float(math)
     if not isfinite(math) or F32_MAX < abs(math) < inf:
-        raise _Unfit
+        raise Unfit_
     item_ = msg.item
     if type(item_) is not list:
-        raise _Unfit
+        raise Unfit_
     for item_2 in item_:
         if type(item_2) is not list:
-            raise _Unfit
+            raise Unfit_
         for item in item_2:
             if type(item) is not int or not I64_MIN <= item <= I64_MAX:
-                raise _Unfit
+                raise Unfit_
     item_2_ = msg.item_2
     if type(item_2_) is not list:
-        raise _Unfit
+        raise Unfit_
     for item_3 in item_2_:
         if type(item_3) is not list:
-            raise _Unfit
+            raise Unfit_
         for item_4 in item_3:
             if type(item_4) is not str:
-                raise _Unfit
-    l_ = msg.l
-    if type(l_) is not int or not 0 <= l_ <= U8_MAX:
-        l_ = as_int(l_, 0, U8_MAX)
+                raise Unfit_
+    len_ = msg.len
+    if type(len_) is not int or not 0 <= len_ <= U8_MAX:
+        len_ = as_int(len_, 0, U8_MAX)
     check_symbols(msg, _RECORDS[Unfit])
     return [
         2,
@@ -266,46 +266,46 @@ def _encode_unfit(
         [encode_bytes(item, frames) for item in as_list(msg.frames)],
         slots_,
         _CODEC_OR_UNFIT_ENCODERS[type(msg_)](msg_, frames, depth - 1),
-        encode_vector(msg.wire, _torch.int32, frames),
-        None if torch is None else encode_vector(torch, _torch.float32, frames),
+        encode_vector(msg.wire, torch_.int32, frames),
+        None if torch is None else encode_vector(torch, torch_.float32, frames),
         dataclass,
         builtins,
         Single(math),
         item_,
         item_2_,
-        l_,
+        len_,
     ]
 
 
 def _encode_type_alias(
     msg: TypeAlias,
-    frames: _FrameWriter | None,
+    frames: FrameWriter_ | None,
     depth: int = MAX_DEPTH,
-) -> list[_Any]:
+) -> list[Any_]:
     return [3]
 
 
 def _encode_frame_writer(
     msg: FrameWriter,
-    frames: _FrameWriter | None,
+    frames: FrameWriter_ | None,
     depth: int = MAX_DEPTH,
-) -> list[_Any]:
+) -> list[Any_]:
     return [4]
 
 
 def _encode_encoders(
     msg: Encoders,
-    frames: _FrameWriter | None,
+    frames: FrameWriter_ | None,
     depth: int = MAX_DEPTH,
-) -> list[_Any]:
+) -> list[Any_]:
     return [5]
 
 
 def _encode_batch(
     msg: Batch,
-    frames: _FrameWriter | None,
+    frames: FrameWriter_ | None,
     depth: int = MAX_DEPTH,
-) -> list[_Any]:
+) -> list[Any_]:
     return [
         0,
         [_BATCH_ITEM_ENCODERS[type(item)](item, frames) for item in as_list(msg.data)],
@@ -313,7 +313,7 @@ def _encode_batch(
 
 
 def _decode_codec(
-    slots: _Any,
+    slots: Any_,
     frames: FrameReader | None,
     depth: int = MAX_DEPTH,
 ) -> Codec:
@@ -321,7 +321,7 @@ def _decode_codec(
         slots = fit(slots, 6)
     tag, self, cls, type_, data, field = slots
     if type(tag) is not int:
-        raise _Unfit
+        raise Unfit_
     return Codec(
         _decode_tensor(self, frames),
         _decode_any(cls),
@@ -332,12 +332,12 @@ def _decode_codec(
 
 
 def _decode_unfit(
-    slots: _Any,
+    slots: Any_,
     frames: FrameReader | None,
     depth: int = MAX_DEPTH,
 ) -> Unfit:
     if depth == 0:
-        raise _Unfit
+        raise Unfit_
     if type(slots) is not list or len(slots) != 17:
         slots = fit(slots, 17)
     (
@@ -357,67 +357,67 @@ def _decode_unfit(
         math,
         item_,
         item_2_,
-        l_,
+        len_,
     ) = slots
     if type(tag) is not int:
-        raise _Unfit
+        raise Unfit_
     if list_ is None:
         list_ = []
     else:
         if type(list_) is not list:
-            raise _Unfit
+            raise Unfit_
         for item in list_:
             if type(item) is not int or item > I64_MAX:
-                raise _Unfit
+                raise Unfit_
     if type(int_) is not int:
         if int_ is not None:
-            raise _Unfit
+            raise Unfit_
         int_ = 0
     elif int_ > I64_MAX:
-        raise _Unfit
+        raise Unfit_
     if type(str_) is not str:
         if str_ is not None:
-            raise _Unfit
+            raise Unfit_
         str_ = ""
     if more is None:
         more = {}
     else:
         if type(more) is not dict:
-            raise _Unfit
+            raise Unfit_
         for key, element in more.items():
             if type(key) is not str:
-                raise _Unfit
+                raise Unfit_
             if type(element) is not list:
-                raise _Unfit
+                raise Unfit_
             for item in element:
                 if type(item) is not int or item > I64_MAX:
-                    raise _Unfit
+                    raise Unfit_
     if type(slots_) is not int or slots_ > I64_MAX:
-        raise _Unfit
+        raise Unfit_
     if type(dataclass) is not bool:
-        raise _Unfit
+        raise Unfit_
     if type(builtins) is not float:
-        raise _Unfit
+        raise Unfit_
     if type(math) is not float or not isfinite(math) or F32_MAX < abs(math) < inf:
-        raise _Unfit
+        raise Unfit_
     if type(item_) is not list:
-        raise _Unfit
+        raise Unfit_
     for item_2 in item_:
         if type(item_2) is not list:
-            raise _Unfit
+            raise Unfit_
         for item in item_2:
             if type(item) is not int or item > I64_MAX:
-                raise _Unfit
+                raise Unfit_
     if type(item_2_) is not list:
-        raise _Unfit
+        raise Unfit_
     for item_3 in item_2_:
         if type(item_3) is not list:
-            raise _Unfit
+            raise Unfit_
         for item_4 in item_3:
             if type(item_4) is not str:
-                raise _Unfit
-    if type(l_) is not int or not 0 <= l_ <= U8_MAX:
-        raise _Unfit
+                raise Unfit_
+    if type(len_) is not int or not 0 <= len_ <= U8_MAX:
+        raise Unfit_
     msg = Unfit(
         list=list_,
         int=int_,
@@ -427,21 +427,21 @@ def _decode_unfit(
         frames=[decode_bytes(item, frames) for item in as_list(frames_)],
         slots=slots_,
         msg=_CODEC_OR_UNFIT_DECODERS[msg_[0]](msg_, frames, depth - 1),
-        wire=decode_vector(wire, _torch.int32, frames),
-        torch=None if torch is None else decode_vector(torch, _torch.float32, frames),
+        wire=decode_vector(wire, torch_.int32, frames),
+        torch=None if torch is None else decode_vector(torch, torch_.float32, frames),
         dataclass=dataclass,
         builtins=builtins,
         math=math,
         item=item_,
         item_2=item_2_,
-        l=l_,
+        len=len_,
     )
     check_symbols(msg, _RECORDS[Unfit])
     return msg
 
 
 def _decode_type_alias(
-    slots: _Any,
+    slots: Any_,
     frames: FrameReader | None,
     depth: int = MAX_DEPTH,
 ) -> TypeAlias:
@@ -449,12 +449,12 @@ def _decode_type_alias(
         slots = fit(slots, 1)
     (tag,) = slots
     if type(tag) is not int:
-        raise _Unfit
+        raise Unfit_
     return TypeAlias()
 
 
 def _decode_frame_writer(
-    slots: _Any,
+    slots: Any_,
     frames: FrameReader | None,
     depth: int = MAX_DEPTH,
 ) -> FrameWriter:
@@ -462,12 +462,12 @@ def _decode_frame_writer(
         slots = fit(slots, 1)
     (tag,) = slots
     if type(tag) is not int:
-        raise _Unfit
+        raise Unfit_
     return FrameWriter()
 
 
 def _decode_encoders(
-    slots: _Any,
+    slots: Any_,
     frames: FrameReader | None,
     depth: int = MAX_DEPTH,
 ) -> Encoders:
@@ -475,12 +475,12 @@ def _decode_encoders(
         slots = fit(slots, 1)
     (tag,) = slots
     if type(tag) is not int:
-        raise _Unfit
+        raise Unfit_
     return Encoders()
 
 
 def _decode_batch(
-    slots: _Any,
+    slots: Any_,
     frames: FrameReader | None,
     depth: int = MAX_DEPTH,
 ) -> Batch:
@@ -488,18 +488,18 @@ def _decode_batch(
         slots = fit(slots, 2)
     tag, data = slots
     if type(tag) is not int:
-        raise _Unfit
+        raise Unfit_
     return Batch(
         [_BATCH_ITEM_DECODERS[item[0]](item, frames) for item in as_list(data)],
     )
 
 
-_CODEC_OR_UNFIT_ENCODERS: _Final[_Encoders] = {
+_CODEC_OR_UNFIT_ENCODERS: Final_[Encoders_] = {
     Codec: _encode_codec,
     Unfit: _encode_unfit,
 }
 
-_BATCH_ITEM_ENCODERS: _Final[_Encoders] = {
+_BATCH_ITEM_ENCODERS: Final_[Encoders_] = {
     Codec: _encode_codec,
     Unfit: _encode_unfit,
     TypeAlias: _encode_type_alias,
@@ -507,9 +507,9 @@ _BATCH_ITEM_ENCODERS: _Final[_Encoders] = {
     Encoders: _encode_encoders,
 }
 
-_CODEC_OR_UNFIT_DECODERS: _Final[Decoders] = {1: _decode_codec, 2: _decode_unfit}
+_CODEC_OR_UNFIT_DECODERS: Final_[Decoders] = {1: _decode_codec, 2: _decode_unfit}
 
-_BATCH_ITEM_DECODERS: _Final[Decoders] = {
+_BATCH_ITEM_DECODERS: Final_[Decoders] = {
     1: _decode_codec,
     2: _decode_unfit,
     3: _decode_type_alias,
@@ -517,7 +517,7 @@ _BATCH_ITEM_DECODERS: _Final[Decoders] = {
     5: _decode_encoders,
 }
 
-_ENCODERS: _Final[_Encoders] = {
+_ENCODERS: Final_[Encoders_] = {
     Codec: _encode_codec,
     Unfit: _encode_unfit,
     TypeAlias: _encode_type_alias,
@@ -526,7 +526,7 @@ _ENCODERS: _Final[_Encoders] = {
     Batch: _encode_batch,
 }
 
-_DECODERS: _Final[Decoders] = {
+_DECODERS: Final_[Decoders] = {
     1: _decode_codec,
     2: _decode_unfit,
     3: _decode_type_alias,
@@ -536,8 +536,8 @@ _DECODERS: _Final[Decoders] = {
 }
 
 
-_RECORDS: _Final[dict[type, table.Record]] = {
-    **_lib_records,
+_RECORDS: Final_[dict[type, table.Record]] = {
+    **_lib_records_,
     Codec: table.Record(
         "Codec",
         (
@@ -552,13 +552,13 @@ _RECORDS: _Final[dict[type, table.Record]] = {
     Unfit: table.Record(
         "Unfit",
         (
-            table.Field("list", table.List(table.Int("i64")), default=lambda: []),
+            table.Field("list", table.List(table.Int("i64")), default=list),
             table.Field("int", table.Int("i64"), default=lambda: 0),
             table.Field("str", table.Str(), default=lambda: ""),
             table.Field(
                 "more",
                 table.Dict(table.Str(), table.List(table.Int("i64"))),
-                default=lambda: {},
+                default=dict,
             ),
             table.Field("bytes", table.Bytes()),
             table.Field("frames", table.List(table.Bytes())),
@@ -574,7 +574,7 @@ _RECORDS: _Final[dict[type, table.Record]] = {
             table.Field("math", table.Float(32, finite=True)),
             table.Field("item", table.List(table.List(table.Int("i64")))),
             table.Field("item_2", table.List(table.List(table.Str()))),
-            table.Field("l", table.Int("u8")),
+            table.Field("len", table.Int("u8")),
         ),
         tag=2,
         recursive=True,
@@ -605,11 +605,11 @@ _RECORDS: _Final[dict[type, table.Record]] = {
 }
 
 
-CODEC: _Final[_Codec[MainMsg]] = _Codec(
+CODEC: Final_[Codec_[MainMsg]] = Codec_(
     group="main",
     receiver="engine",
     version=1,
-    fingerprint="cae8043344224fa39295928cac0876a250a978107964eed8cac795e1dce833fe",
+    fingerprint="e5fb86c5dd0a19af27d598f312ed7cffc134397d5281bf2d461ed191a9a584ea",
     records=_RECORDS,
     encoders=_ENCODERS,
     decoders=_DECODERS,

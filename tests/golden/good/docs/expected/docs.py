@@ -56,6 +56,20 @@ class Slash(BaseDocsMsg):
 
 
 @dataclass(slots=True)
+class Opens(BaseDocsMsg):
+    """ "Quoted" at the start"""
+
+
+@dataclass(slots=True)
+class Steps(BaseDocsMsg):
+    """First
+    indented
+      more
+    back
+    """
+
+
+@dataclass(slots=True)
 class Escapes(BaseDocsMsg):
     """A path C:\\new\\x41\\N{DASH}"""
 
@@ -103,7 +117,17 @@ class Wide(BaseDocsMsg):
 
 
 DocsMsg: TypeAlias = (
-    Plain | Quoted | Triple | Ends | Slash | Escapes | Unicode | Many | Wide
+    Plain
+    | Quoted
+    | Triple
+    | Ends
+    | Slash
+    | Opens
+    | Steps
+    | Escapes
+    | Unicode
+    | Many
+    | Wide
 )
 
 
@@ -125,6 +149,14 @@ def _encode_ends(msg: Ends, frames: FrameWriter | None) -> list[Any]:
 
 def _encode_slash(msg: Slash, frames: FrameWriter | None) -> list[Any]:
     return [8]
+
+
+def _encode_opens(msg: Opens, frames: FrameWriter | None) -> list[Any]:
+    return [9]
+
+
+def _encode_steps(msg: Steps, frames: FrameWriter | None) -> list[Any]:
+    return [10]
 
 
 def _encode_escapes(msg: Escapes, frames: FrameWriter | None) -> list[Any]:
@@ -194,6 +226,24 @@ def _decode_slash(slots: Any, frames: FrameReader | None) -> Slash:
     return Slash()
 
 
+def _decode_opens(slots: Any, frames: FrameReader | None) -> Opens:
+    if type(slots) is not list or len(slots) != 1:
+        slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
+    return Opens()
+
+
+def _decode_steps(slots: Any, frames: FrameReader | None) -> Steps:
+    if type(slots) is not list or len(slots) != 1:
+        slots = fit(slots, 1)
+    (tag,) = slots
+    if type(tag) is not int:
+        raise Unfit
+    return Steps()
+
+
 def _decode_escapes(slots: Any, frames: FrameReader | None) -> Escapes:
     if type(slots) is not list or len(slots) != 1:
         slots = fit(slots, 1)
@@ -240,6 +290,8 @@ _ENCODERS: Final[Encoders] = {
     Triple: _encode_triple,
     Ends: _encode_ends,
     Slash: _encode_slash,
+    Opens: _encode_opens,
+    Steps: _encode_steps,
     Escapes: _encode_escapes,
     Unicode: _encode_unicode,
     Many: _encode_many,
@@ -252,6 +304,8 @@ _DECODERS: Final[Decoders] = {
     2: _decode_triple,
     7: _decode_ends,
     8: _decode_slash,
+    9: _decode_opens,
+    10: _decode_steps,
     3: _decode_escapes,
     4: _decode_unicode,
     5: _decode_many,
@@ -265,6 +319,8 @@ _RECORDS: Final[dict[type, table.Record]] = {
     Triple: table.Record("Triple", (), tag=2),
     Ends: table.Record("Ends", (), tag=7),
     Slash: table.Record("Slash", (), tag=8),
+    Opens: table.Record("Opens", (), tag=9),
+    Steps: table.Record("Steps", (), tag=10),
     Escapes: table.Record("Escapes", (), tag=3),
     Unicode: table.Record("Unicode", (), tag=4),
     Many: table.Record(
@@ -284,7 +340,7 @@ CODEC: Final[Codec[DocsMsg]] = Codec(
     group="docs",
     receiver="reader",
     version=1,
-    fingerprint="793c6d0d689681c22b36b8d2b4220678a5163226cb1bb9c5e6f2a550eb612896",
+    fingerprint="671a72a5d4b1848ec7fbe1f8fdc136f1eca140661794977194c2c7ab109e1d01",
     records=_RECORDS,
     encoders=_ENCODERS,
     decoders=_DECODERS,

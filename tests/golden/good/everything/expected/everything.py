@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import builtins as _builtins
 from dataclasses import dataclass
-from dataclasses import field as _field
-from math import inf as _inf
+from dataclasses import field as field_
+from math import inf as inf_
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
@@ -69,7 +69,7 @@ from .shared import (
     _encode_field,
     _encode_node,
 )
-from .shared import _RECORDS as _shared_records
+from .shared import _RECORDS as _shared_records_
 
 
 class BaseEverythingMsg:
@@ -101,7 +101,7 @@ class Scalars(BaseEverythingMsg):
     i: _builtins.int
     j: _builtins.int
     k: float
-    l: float  # noqa: E741
+    z: float
     m: _builtins.str
     n: bytes
     o: Any
@@ -140,7 +140,7 @@ class Unions(BaseEverythingMsg):
     text: _builtins.str | _builtins.list[dict[_builtins.str, _builtins.str]]
     number: _builtins.int | float | bool
     wide: _builtins.str | bytes | Field | dict[_builtins.str, _builtins.int] | float | None  # fmt: skip
-    tens: torch.Tensor | torch.Tensor | _builtins.str
+    tens: torch.Tensor | _builtins.str
     """Tensor int32[n] or any dtype[*]."""
     msg: Scalars | Tiny
     msg_or: Tiny | Nothing | _builtins.str
@@ -267,12 +267,12 @@ class Evolved(BaseEverythingMsg):
     slots: _builtins.int = 4
     """Deprecated."""
     frames: _builtins.str
-    sp: Field = _field(default_factory=lambda: Field(type="x", list=[]))
-    added: _builtins.list[_builtins.int] = _field(default_factory=lambda: [1, 2])
+    sp: Field = field_(default_factory=lambda: Field(type="x", list=[]))
+    added: _builtins.list[_builtins.int] = field_(default_factory=lambda: [1, 2])
     late: _builtins.int | None = 7
     dflt: FinishReason = FinishReason.length
-    anyf: Any = _field(default_factory=lambda: {"a": [1, 2.5, "x", None, True]})
-    inf: float = -_inf
+    anyf: Any = field_(default_factory=lambda: {"a": [1, 2.5, "x", None, True]})
+    inf: float = -inf_
     tup: tuple[_builtins.int, _builtins.str] = (1, 'it\'s "q"')
     byt: bytes = b"a\nb"
 
@@ -343,10 +343,10 @@ def _encode_scalars(
     k = msg.k
     if type(k) is not float:
         k = as_float(k)
-    l_ = msg.l
-    if type(l_) is not float:
-        l_ = as_float(l_)
-    if F32_MAX < abs(l_) < _inf:
+    z = msg.z
+    if type(z) is not float:
+        z = as_float(z)
+    if F32_MAX < abs(z) < inf_:
         raise Unfit
     m = msg.m
     if type(m) is not str:
@@ -380,7 +380,7 @@ def _encode_scalars(
         i,
         j,
         k,
-        Single(l_),
+        Single(z),
         m,
         encode_bytes(msg.n, frames),
         o,
@@ -413,7 +413,7 @@ def _encode_containers(
     if type(singles) is not list:
         raise Unfit
     for item_3 in singles:
-        if type(item_3) is not float or F32_MAX < abs(item_3) < _inf:
+        if type(item_3) is not float or F32_MAX < abs(item_3) < inf_:
             raise Unfit
     one = msg.one
     if type(one) is not tuple or len(one) != 1:
@@ -804,7 +804,7 @@ def _decode_scalars(
 ) -> Scalars:
     if type(slots) is not list or len(slots) != 21:
         slots = fit(slots, 21)
-    tag, a, b, c, d, e, f, g, h, i, j, k, l_, m, n, o, p, q, r, s, t = slots
+    tag, a, b, c, d, e, f, g, h, i, j, k, z, m, n, o, p, q, r, s, t = slots
     if type(tag) is not int:
         raise Unfit
     if type(a) is not bool:
@@ -829,7 +829,7 @@ def _decode_scalars(
         raise Unfit
     if type(k) is not float:
         raise Unfit
-    if type(l_) is not float or F32_MAX < abs(l_) < _inf:
+    if type(z) is not float or F32_MAX < abs(z) < inf_:
         raise Unfit
     if type(m) is not str:
         raise Unfit
@@ -850,7 +850,7 @@ def _decode_scalars(
         i,
         j,
         k,
-        l_,
+        z,
         m,
         decode_bytes(n, frames),
         o,
@@ -906,7 +906,7 @@ def _decode_containers(
     if type(singles) is not list:
         raise Unfit
     for item_3 in singles:
-        if type(item_3) is not float or F32_MAX < abs(item_3) < _inf:
+        if type(item_3) is not float or F32_MAX < abs(item_3) < inf_:
             raise Unfit
     if type(flags) is not dict:
         raise Unfit
@@ -1057,7 +1057,7 @@ def _decoded_unions_wide(value: Any, frames: FrameReader | None) -> Any:
                 raise Unfit
         return value
     if type(value) is float:
-        if F32_MAX < abs(value) < _inf:
+        if F32_MAX < abs(value) < inf_:
             raise Unfit
         return value
     raise Unfit
@@ -1231,7 +1231,7 @@ def _decode_evolved(
     if type(inf) is not float:
         if inf is not None:
             raise Unfit
-        inf = -_inf
+        inf = -inf_
     if tup is None:
         tup = (1, 'it\'s "q"')
     else:
@@ -1378,7 +1378,7 @@ _DECODERS: Final[Decoders] = {
 
 
 _RECORDS: Final[dict[type, table.Record]] = {
-    **_shared_records,
+    **_shared_records_,
     Scalars: table.Record(
         "Scalars",
         (
@@ -1393,7 +1393,7 @@ _RECORDS: Final[dict[type, table.Record]] = {
             table.Field("i", table.Int("u32")),
             table.Field("j", table.Int("u64")),
             table.Field("k", table.Float(64)),
-            table.Field("l", table.Float(32)),
+            table.Field("z", table.Float(32)),
             table.Field("m", table.Str()),
             table.Field("n", table.Bytes()),
             table.Field("o", table.Plain()),
@@ -1592,7 +1592,7 @@ _RECORDS: Final[dict[type, table.Record]] = {
                 default=lambda: {"a": [1, 2.5, "x", None, True]},
                 since=3,
             ),
-            table.Field("inf", table.Float(64), default=lambda: -_inf, since=3),
+            table.Field("inf", table.Float(64), default=lambda: -inf_, since=3),
             table.Field(
                 "tup",
                 table.Tuple((table.Int("i64"), table.Str())),
@@ -1648,7 +1648,7 @@ CODEC: Final[Codec[EverythingMsg]] = Codec(
     group="everything",
     receiver="engine",
     version=3,
-    fingerprint="40666e7700ac87704fc310e360d416f2d276f3bba7b2bb62d79b45fe0ffcb1bf",
+    fingerprint="92f192c3c8e19f9d30c1f32a565210ad37db905bc5ef13a47364bde837967941",
     records=_RECORDS,
     encoders=_ENCODERS,
     decoders=_DECODERS,

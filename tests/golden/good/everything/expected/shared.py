@@ -185,7 +185,7 @@ _RECORDS: Final[dict[type, table.Record]] = {
         "Node",
         (
             table.Field("value", table.Int("i32")),
-            table.Field("children", table.List(table.Struct(Node)), default=lambda: []),
+            table.Field("children", table.List(table.Struct(Node)), default=list),
             table.Field("next", table.Nullable(table.Struct(Node))),
         ),
         recursive=True,

@@ -121,9 +121,11 @@ def _encode_message_with_a_name_that_is_longer_than_anybody_would_like_it_to_be(
         a_field_with_a_name_that_is_longer_than_anybody_would_like = as_int(a_field_with_a_name_that_is_longer_than_anybody_would_like, I64_MIN, I64_MAX)  # fmt: skip
     another_field_with_a_name_that_is_longer_than_anybody_would_like = msg.another_field_with_a_name_that_is_longer_than_anybody_would_like  # fmt: skip
     a_number_with_a_name_that_is_longer_than_anybody_would_like = msg.a_number_with_a_name_that_is_longer_than_anybody_would_like  # fmt: skip
-    if a_number_with_a_name_that_is_longer_than_anybody_would_like is not None:
-        if (type(a_number_with_a_name_that_is_longer_than_anybody_would_like) is not float or not isfinite(a_number_with_a_name_that_is_longer_than_anybody_would_like)):  # fmt: skip
-            raise Unfit
+    if a_number_with_a_name_that_is_longer_than_anybody_would_like is not None and (
+        type(a_number_with_a_name_that_is_longer_than_anybody_would_like) is not float
+        or not isfinite(a_number_with_a_name_that_is_longer_than_anybody_would_like)
+    ):
+        raise Unfit
     a_union_with_a_name_that_is_longer_than_anybody_would_like = msg.a_union_with_a_name_that_is_longer_than_anybody_would_like  # fmt: skip
     if type(a_union_with_a_name_that_is_longer_than_anybody_would_like) is dict:
         for key, element in a_union_with_a_name_that_is_longer_than_anybody_would_like.items():  # fmt: skip
@@ -218,9 +220,11 @@ def _decode_message_with_a_name_that_is_longer_than_anybody_would_like_it_to_be(
         or a_field_with_a_name_that_is_longer_than_anybody_would_like > I64_MAX
     ):
         raise Unfit
-    if a_number_with_a_name_that_is_longer_than_anybody_would_like is not None:
-        if (type(a_number_with_a_name_that_is_longer_than_anybody_would_like) is not float or not isfinite(a_number_with_a_name_that_is_longer_than_anybody_would_like)):  # fmt: skip
-            raise Unfit
+    if a_number_with_a_name_that_is_longer_than_anybody_would_like is not None and (
+        type(a_number_with_a_name_that_is_longer_than_anybody_would_like) is not float
+        or not isfinite(a_number_with_a_name_that_is_longer_than_anybody_would_like)
+    ):
+        raise Unfit
     if type(a_union_with_a_name_that_is_longer_than_anybody_would_like) is dict:
         for key, element in a_union_with_a_name_that_is_longer_than_anybody_would_like.items():  # fmt: skip
             if type(key) is not str or type(element) is not int or element > I64_MAX:

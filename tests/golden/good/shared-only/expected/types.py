@@ -12,8 +12,8 @@ from msgen.runtime.wire import I64_MAX, I64_MIN, as_int, fit
 
 class Colour(IntEnum):
     red = 1
-    l = 2  # noqa: E741
-    O = 3  # noqa: E741
+    green = 2
+    BLUE = 3
 
 
 _COLOUR_BY_NUMBER = {each.value: each for each in Colour}
