@@ -177,3 +177,20 @@ def test_modules_are_of_a_readable_size() -> None:
             assert ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
     for path in (ROOT / "codegen" / "templates").iterdir():
         assert len(path.read_text().splitlines()) <= 100, path
+
+
+def test_nothing_in_the_package_can_run_code_from_data() -> None:
+    for folder in ("codegen", "generated", "runtime"):
+        for path in (ROOT / folder).glob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, (ast.Import, ast.ImportFrom)):
+                    imported = {alias.name for alias in node.names}
+                    module = getattr(node, "module", None)
+                    assert not {module, *imported} & {
+                        "pickle",
+                        "marshal",
+                        "shelve",
+                        "dill",
+                    }
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    assert node.func.id not in ("eval", "exec", "__import__"), path
