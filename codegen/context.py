@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from . import model
+from .fingerprint import Fingerprints
 from .modulenames import ModuleNames
 from .names import snake_case
 from .recursion import recursive_records
@@ -50,10 +51,15 @@ class SchemaFacts:
     """Records that can stand inside themselves."""
     with_frames: frozenset[model.RecordKey]
     """Records with a tensor or bytes somewhere inside, whose functions need the frames."""
+    fingerprints: Fingerprints
 
     @classmethod
     def of(cls, schema: model.Schema) -> SchemaFacts:
-        return cls(recursive_records(schema), _records_with_payloads(schema))
+        return cls(
+            recursive_records(schema),
+            _records_with_payloads(schema),
+            Fingerprints(schema),
+        )
 
 
 @dataclass(frozen=True)

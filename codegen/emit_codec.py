@@ -5,7 +5,6 @@ from __future__ import annotations
 from .context import ModuleContext
 from .docstrings import add_docstring
 from .emit_table import RECORDS
-from .fingerprint import fingerprint
 from .names import base_name, union_name
 from .pytext import Code, Text, bracket, literal
 
@@ -85,7 +84,7 @@ def emit_codec(context: ModuleContext) -> str:
         f"group={literal(group.name)}",
         f"receiver={literal(group.receiver)}",
         f"version={group.version}",
-        f"fingerprint={literal(fingerprint(context.schema, group))}",
+        f"fingerprint={literal(context.facts.fingerprints.of(group))}",
         f"records={RECORDS}",
         f"encoders={context.message_set('encode', everything)}",
         f"decoders={context.message_set('decode', everything)}",

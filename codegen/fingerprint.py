@@ -17,29 +17,33 @@ from .graph import components
 from .model import Type
 
 
-def fingerprint(schema: model.Schema, group: model.Group) -> str:
-    """Return the SHA-256 of a group's canonical form, as 64 hex digits."""
-    return _digest(canonical(schema, group))
+class Fingerprints:
+    """The fingerprints of a schema's groups; what they share is digested once."""
 
+    def __init__(self, schema: model.Schema) -> None:
+        self._describe = _Canonical(schema)
 
-def canonical(schema: model.Schema, group: model.Group) -> dict[str, Any]:
-    """Return the canonical form of a group, of JSON types only."""
-    describe = _Canonical(schema)
-    messages = sorted(
-        (each for each in group.messages if each.since == 1), key=lambda m: m.tag
-    )
-    return {
-        "format": 1,
-        "group": group.name,
-        "messages": [
-            [
-                message.tag,
-                message.was or message.name,
-                describe.fields(message),
-            ]
-            for message in messages
-        ],
-    }
+    def of(self, group: model.Group) -> str:
+        """Return the SHA-256 of a group's canonical form, as 64 hex digits."""
+        return _digest(self.canonical(group))
+
+    def canonical(self, group: model.Group) -> dict[str, Any]:
+        """Return the canonical form of a group, of JSON types only."""
+        messages = sorted(
+            (each for each in group.messages if each.since == 1), key=lambda m: m.tag
+        )
+        return {
+            "format": 1,
+            "group": group.name,
+            "messages": [
+                [
+                    message.tag,
+                    message.was or message.name,
+                    self._describe.fields(message),
+                ]
+                for message in messages
+            ],
+        }
 
 
 def _reference(record: model.Record) -> _Ref:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 WIDTH = 88
@@ -28,12 +29,12 @@ class Bracket:
     separator: str = ","
     """What stands between items; nothing between the parts of a comprehension."""
 
-    @property
+    @cached_property
     def inner(self) -> str:
         """The items on one line."""
         return f"{self.separator} ".join(map(flat, self.items))
 
-    @property
+    @cached_property
     def flat(self) -> str:
         return f"{self.head}{self.inner}{',' if self.comma else ''}{self.tail}"
 

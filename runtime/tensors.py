@@ -297,7 +297,8 @@ def _view(tensor: torch.Tensor) -> memoryview:
     """Return the bytes of a contiguous CPU tensor as a view that keeps them alive."""
     if tensor.requires_grad:
         tensor = tensor.detach()
-    tensor = tensor.reshape(-1)
+    if tensor.dim() != 1:
+        tensor = tensor.reshape(-1)
     if tensor.dtype in _CASTABLE:
         return tensor.numpy().data.cast("B")
     return tensor.view(torch.uint8).numpy().data

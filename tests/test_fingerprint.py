@@ -6,13 +6,13 @@ from pathlib import Path
 
 from building import write_schema
 from msgen.codegen import load_schema
-from msgen.codegen.fingerprint import fingerprint
+from msgen.codegen.fingerprint import Fingerprints
 
 
 def print_of(folder: Path, structs: str) -> str:
     text = f"group: g\nreceiver: r\nmessages:\n  M: {{tag: 1, fields: {{x: A}}}}\nstructs:\n{structs}"
     schema = load_schema(write_schema(folder / "schema", {"g.yaml": text}))
-    return fingerprint(schema, schema.groups["g"])
+    return Fingerprints(schema).of(schema.groups["g"])
 
 
 def test_a_recursive_struct_counts_by_content(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_message_inside_a_struct_of_another_group_counts(tmp_path: Path) -> No
     def fingerprint_of_b(a: str) -> str:
         folder = write_schema(tmp_path / "schema", {"a.yaml": a, "b.yaml": outer})
         schema = load_schema(folder)
-        return fingerprint(schema, schema.groups["b"])
+        return Fingerprints(schema).of(schema.groups["b"])
 
     swapped = inner.replace("{x: int, y: int}", "{y: int, x: int}")
     assert fingerprint_of_b(inner) != fingerprint_of_b(swapped)
@@ -120,7 +120,7 @@ def test_messages_that_hold_each_other_count_by_content(tmp_path: Path) -> None:
 
     def of(changed: str) -> str:
         schema = load_schema(write_schema(tmp_path / "schema", {"g.yaml": changed}))
-        return fingerprint(schema, schema.groups["g"])
+        return Fingerprints(schema).of(schema.groups["g"])
 
     assert of(text) == of(text.replace("B | Batch", "Batch | B"))
     assert of(text) != of(text.replace("A?", "'list[A]'"))
@@ -138,7 +138,7 @@ def test_a_union_that_a_later_version_made_is_the_type_it_was(tmp_path: Path) ->
 
     def of(changed: str) -> str:
         schema = load_schema(write_schema(tmp_path / "schema", {"g.yaml": changed}))
-        return fingerprint(schema, schema.groups["g"])
+        return Fingerprints(schema).of(schema.groups["g"])
 
     later = text.replace("list[A]", "list[A | B]") + "  B: {tag: 3, since: 2}\n"
     assert of(text) == of(later)

@@ -17,7 +17,7 @@ import pytest
 import torch
 from building import Built, built
 from msgen.codegen import load_schema
-from msgen.codegen.fingerprint import canonical, fingerprint
+from msgen.codegen.fingerprint import Fingerprints
 from msgen.generated import backend, frontend, tokenizer
 from msgen.generated.common import SamplingParams
 from values import make_tensor, slots_of
@@ -167,8 +167,8 @@ def test_fingerprints_are_the_golden_ones() -> None:
         for group in schema.groups.values():
             name = f"{folder.relative_to(ROOT).as_posix()}/{group.name}.yaml"
             current[name] = {
-                "fingerprint": fingerprint(schema, group),
-                "canonical": canonical(schema, group),
+                "fingerprint": Fingerprints(schema).of(group),
+                "canonical": Fingerprints(schema).canonical(group),
             }
     vectors = load("fingerprints.json", current)
     assert vectors == current
@@ -180,7 +180,7 @@ def test_fingerprints_are_the_golden_ones() -> None:
 def test_the_committed_modules_have_these_fingerprints(engine: Built) -> None:
     for module in (backend, frontend, tokenizer):
         group = engine.schema.groups[module.CODEC.group]
-        assert module.CODEC.fingerprint == fingerprint(engine.schema, group)
+        assert module.CODEC.fingerprint == Fingerprints(engine.schema).of(group)
         assert module.CODEC.receiver == group.receiver
 
 
