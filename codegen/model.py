@@ -6,9 +6,9 @@ validation has already ruled out, so later stages never check again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TypeAlias
 
 from .errors import Place
@@ -341,11 +341,10 @@ def children(type_: Type) -> tuple[Type, ...]:
     return ()
 
 
-def walk(type_: Type) -> Iterator[Type]:
-    """Yield a type and all types inside it, not entering structs and messages."""
-    yield type_
-    for child in children(type_):
-        yield from walk(child)
+@cache
+def walk(type_: Type) -> tuple[Type, ...]:
+    """Return a type and all types inside it, not entering structs and messages."""
+    return (type_, *(part for child in children(type_) for part in walk(child)))
 
 
 def spell(type_: Type) -> str:

@@ -6,6 +6,7 @@ import keyword
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from .errors import Place, Problems
 from .texts import shown
@@ -40,6 +41,7 @@ def pascal_case(snake: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in snake.split("_"))
 
 
+@cache
 def snake_case(pascal: str) -> str:
     """`UserMsg` to `user_msg`, `HTTPReply` to `http_reply`."""
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", pascal)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TypeAlias
 
 WIDTH = 88
@@ -19,24 +18,17 @@ SKIP = "  # fmt: skip"
 
 @dataclass(frozen=True)
 class Bracket:
-    """`head` + comma separated items + `tail`, such as a call; items may be brackets again."""
+    """`head` + items + `tail`, such as a call; items may be brackets again."""
 
     head: str
     items: tuple[Text, ...]
     tail: str
-    comma: bool = False
-    """Ends in a comma on one line too: a tuple of one."""
-    separator: str = ","
+    separator: str
     """What stands between items; nothing between the parts of a comprehension."""
-
-    @cached_property
-    def inner(self) -> str:
-        """The items on one line."""
-        return f"{self.separator} ".join(map(flat, self.items))
-
-    @cached_property
-    def flat(self) -> str:
-        return f"{self.head}{self.inner}{',' if self.comma else ''}{self.tail}"
+    inner: str
+    """The items on one line."""
+    flat: str
+    """All of it on one line."""
 
 
 Text: TypeAlias = str | Bracket
@@ -48,17 +40,26 @@ def flat(text: Text) -> str:
 
 
 def bracket(head: str, items: Sequence[Text], tail: str) -> Bracket:
-    return Bracket(head, tuple(items), tail)
+    """A call, a list: items with commas between them."""
+    return _bracket(head, items, tail, ",", "")
 
 
 def comprehension(head: str, element: str, clause: str, tail: str) -> Bracket:
     """`[element for ... in ...]`, or the same of a dict."""
-    return Bracket(head, (element, clause), tail, separator="")
+    return _bracket(head, (element, clause), tail, "", "")
 
 
 def tuple_of(items: Sequence[Text]) -> Bracket:
     """A tuple display of any length."""
-    return Bracket("(", tuple(items), ")", comma=len(items) == 1)
+    return _bracket("(", items, ")", ",", "," if len(items) == 1 else "")
+
+
+def _bracket(
+    head: str, items: Sequence[Text], tail: str, separator: str, last: str
+) -> Bracket:
+    inner = f"{separator} ".join(map(flat, items))
+    one_line = f"{head}{inner}{last}{tail}"
+    return Bracket(head, tuple(items), tail, separator, inner, one_line)
 
 
 @dataclass
