@@ -263,21 +263,29 @@ def _payload(
             and (tensor.is_neg() or tensor.is_conj())
         )
     ):
+        _check_memory(tensor)
         tensor = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
-    if dtype is torch.bool:
-        tensor = (
-            tensor.view(torch.uint8) != 0
-        )  # a view of other bytes may hold any byte
     size = tensor.nbytes
-    end = size + tensor.storage_offset() * dtype.itemsize
-    if end > tensor.untyped_storage().nbytes():
-        raise Unfit  # a storage that was resized away, as sharded training does
+    if size != tensor.untyped_storage().nbytes():
+        _check_memory(tensor)
+    if dtype is torch.bool:
+        # A view of other bytes may hold any byte.
+        tensor = tensor.view(torch.uint8) != 0
     if frames is not None and size >= frames.threshold:
         return frames.add(_view(tensor))
     if size >= _COPY_BELOW:
         return _view(tensor)
     array = _arrays.get(size) or _array_of(size)
     return array.from_address(tensor.data_ptr()).raw
+
+
+def _check_memory(tensor: torch.Tensor) -> None:
+    """Refuse a tensor whose storage was resized away under it, as sharded training does."""
+    if tensor.numel():
+        steps = zip(tensor.shape, tensor.stride())
+        last = tensor.storage_offset() + sum((size - 1) * step for size, step in steps)
+        if (last + 1) * tensor.dtype.itemsize > tensor.untyped_storage().nbytes():
+            raise Unfit
 
 
 # ctypes makes a type for each length, which costs as much as reading the memory does.

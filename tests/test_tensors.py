@@ -242,12 +242,32 @@ def test_a_tensor_of_another_kind_is_refused(everything: Any, name: str) -> None
 
 def test_a_tensor_whose_storage_was_resized_away_is_refused(everything: Any) -> None:
     for length, left in ((4, 0), (1_000, 16), (20_000, 0), (20_000, 70_000)):
-        tensor = torch.ones(length)
-        tensor.untyped_storage().resize_(left)
-        msg = make_message(everything, any2=tensor)
-        for encode in (everything.encode, everything.encode_frames):
-            with pytest.raises(EncodeError, match="its storage holds less memory than"):
-                encode(msg)
+        for tensor in (
+            torch.ones(length),
+            torch.ones(2, length // 2).t(),
+            torch.ones(length).bool(),
+        ):
+            tensor.untyped_storage().resize_(left)
+            msg = make_message(everything, any2=tensor)
+            for encode in (everything.encode, everything.encode_frames):
+                if left < tensor.nbytes:
+                    with pytest.raises(
+                        EncodeError, match="its storage holds less memory than"
+                    ):
+                        encode(msg)
+
+
+def test_a_part_of_a_larger_storage_is_whole(everything: Any) -> None:
+    large = torch.arange(100_000)
+    for part in (
+        large[:10],
+        large[-10:],
+        large[50_000:],
+        large[1:],
+        large[::7],
+        large[3:4],
+    ):
+        assert torch.equal(any_tensor(everything, part), part)
 
 
 @pytest.mark.parametrize("length", LENGTHS)
