@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -40,6 +40,7 @@ def _with_schema_errors(command: Callable[..., None]) -> Callable[..., None]:
     def wrapped(*args: Any, **kwargs: Any) -> None:
         from .errors import SchemaError
         from .output import OutputError
+        from .texts import counted
 
         # A build makes many objects and drops few: looking for garbage takes a fifth of its time.
         collects = gc.isenabled()
@@ -48,15 +49,11 @@ def _with_schema_errors(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **kwargs)
         except SchemaError as error:
             _print_problems(error.problems)
-            count = len(error.problems)
-            click.echo(
-                f"{count} {'error' if count == 1 else 'errors'}, nothing written",
-                err=True,
-            )
+            errors = counted(len(error.problems), "error")
+            click.echo(f"{errors}, nothing written", err=True)
             sys.exit(WRONG)
         except OutputError as error:
-            click.echo(f"{_coloured('error', 'error')}: {error}", err=True)
-            sys.exit(WRONG)
+            _stop(str(error))
         finally:
             if collects:
                 gc.enable()
@@ -119,6 +116,7 @@ def check(schema_dir: Path, out: Path | None) -> None:
     from .lint import lint
     from .output import compare
     from .schema_loader import load_schema
+    from .texts import counted
 
     schema = load_schema(schema_dir)
     files = generate(schema)
@@ -132,8 +130,8 @@ def check(schema_dir: Path, out: Path | None) -> None:
             err=True,
         )
     click.echo(
-        f"{_counted(len(schema.groups), 'group')}: {_counted(len(findings), 'lint finding')}, "
-        f"{_counted(len(changes), 'file')} out of date"
+        f"{counted(len(schema.groups), 'group')}: {counted(len(findings), 'lint finding')}, "
+        f"{counted(len(changes), 'file')} out of date"
     )
     sys.exit(FINDINGS if findings or changes else 0)
 
@@ -154,26 +152,23 @@ def init(folder: Path) -> None:
 
     taken = [name for name in STARTER_FILES if (folder / name).exists()]
     if taken:
-        click.echo(
-            f"{_coloured('error', 'error')}: {(folder / taken[0]).as_posix()} is there already; "
-            "give another folder",
-            err=True,
-        )
-        sys.exit(WRONG)
+        _stop(f"{(folder / taken[0]).as_posix()} is there already; give another folder")
     for name, text in STARTER_FILES.items():
         path = folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
         except OSError as error:
-            click.echo(
-                f"{_coloured('error', 'error')}: {path.as_posix()} cannot be written: "
-                f"{error.strerror}; give another folder",
-                err=True,
+            _stop(
+                f"{path.as_posix()} cannot be written: {error.strerror}; give another folder"
             )
-            sys.exit(WRONG)
         click.echo(f"wrote {path.as_posix()}")
     click.echo(f"next: msgen build {(folder / 'schema').as_posix()}")
+
+
+def _stop(text: str) -> NoReturn:
+    click.echo(f"{_coloured('error', 'error')}: {text}", err=True)
+    sys.exit(WRONG)
 
 
 def _default_output(schema_dir: Path) -> Path:
@@ -190,17 +185,15 @@ def _summary(
     written: str,
     removed: str,
 ) -> str:
+    from .texts import counted
+
     orphaned = sum(change.kind == "orphaned" for change in changes)
     to_write = len(changes) - orphaned
     messages = sum(len(group.live_messages) for group in schema.groups.values())
     return (
-        f"{_counted(len(schema.groups), 'group')}, {_counted(messages, 'message')}: "
+        f"{counted(len(schema.groups), 'group')}, {counted(messages, 'message')}: "
         f"{to_write} {written}, {len(files) - to_write} unchanged, {orphaned} {removed}"
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _print_changes(changes: Iterable[Change]) -> None:

@@ -106,7 +106,7 @@ class ModuleContext:
         return self._refs(self.group.live_messages)
 
     def _refs(self, messages: Iterable[model.Message]) -> tuple[model.MessageType, ...]:
-        return tuple(model.MessageType(self.group.name, each.name) for each in messages)
+        return tuple(each.type for each in messages)
 
     @staticmethod
     def snake(record: model.Record) -> str:

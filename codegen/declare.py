@@ -186,7 +186,7 @@ class Declarations:
                 f"{_batch_name(section)} has no other message to hold; add messages or remove "
                 "the batch",
             )
-        options = tuple(model.MessageType(group, each.name) for each in members)
+        options = tuple(each.type for each in members)
         item = options[0] if len(options) == 1 else model.UnionType(options)
         data = model.Field(
             name=BATCH_FIELD,

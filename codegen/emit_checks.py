@@ -62,7 +62,7 @@ class Checker:
                 isinstance(part, (model.AnyType, model.BytesType))
                 for part in model.walk(type_)
             )
-            and self.is_plain(_with_doubles(type_))
+            and self.is_plain(model.with_parts(type_, model.FloatType, bits=64))
         )
 
     def refuse(self, tests: list[str], operator: str = "or") -> None:
@@ -260,20 +260,3 @@ class Checker:
         if isinstance(option, model.TensorType) and option.is_vector:
             return "bytes"
         return classes.get(type(option), "list")
-
-
-def _with_doubles(type_: Type) -> Type:
-    """Return the type with its 32-bit floats widened."""
-    if isinstance(type_, model.FloatType):
-        return model.FloatType(64)
-    if isinstance(type_, model.ListType):
-        return model.ListType(_with_doubles(type_.item))
-    if isinstance(type_, model.NullableType):
-        return model.NullableType(_with_doubles(type_.item))
-    if isinstance(type_, model.TupleType):
-        return model.TupleType(tuple(map(_with_doubles, type_.items)))
-    if isinstance(type_, model.DictType):
-        return model.DictType(type_.key, _with_doubles(type_.value))
-    if isinstance(type_, model.UnionType):
-        return model.UnionType(tuple(map(_with_doubles, type_.options)))
-    return type_

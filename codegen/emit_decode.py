@@ -12,7 +12,7 @@ from .emit_classes import is_keyword_only, value_text
 from .emit_values import ValueEmitter
 from .model import Type
 from .pytext import Code, Text, bracket, flat, tuple_of
-from .symbols import add_symbol_tests
+from .symbols import add_symbol_tests, shared_symbols
 
 
 def emit_decoder(context: ModuleContext, record: model.Record) -> str:
@@ -51,16 +51,12 @@ class _Decoder(ValueEmitter):
                     )
                 ]
             call = bracket(f"{record.name}(", arguments, ")")
-            before = len(code.lines)
-            add_symbol_tests(self.checker, record, "msg")
-            if len(code.lines) == before:
-                code.statement("return ", call)
-            else:
-                tests = code.lines[before:]
-                del code.lines[before:]
+            if shared_symbols(record):
                 code.statement("msg = ", call)
-                code.lines += tests
+                add_symbol_tests(self.checker, record, "msg")
                 code.line("return msg")
+            else:
+                code.statement("return ", call)
 
     def _unpack(self) -> None:
         """Write the statements that spread the array over local variables."""
@@ -103,14 +99,14 @@ class _Decoder(ValueEmitter):
         """Write the statements of one field and return the expression of its value."""
         variable = local_name(field.name)
         default = None
-        test = f"{variable} is None"
+        absent = "None"
         if field.default is not None:
             text = value_text(self.context, field.default.value, field.type)
             if not _is_nil_a_value(field.type):
                 default = text
             elif field.since > 1 and field.default.value is not None:
                 default = text
-                test = f"{variable} is {self.context.wire('MISSING')}"
+                absent = self.context.wire("MISSING")
         tests = self.checker.scalar_tests(variable, field.type)
         plain = self.checker.is_plain(field.type)
         if default is None:
@@ -118,10 +114,10 @@ class _Decoder(ValueEmitter):
                 self.checker.check(variable, field.type)
                 return variable
             return self.expression(variable, field.type, (field.name,))
-        if plain and tests is not None and test.endswith("is None"):
+        if plain and tests is not None and absent == "None":
             self._defaulted_scalar(variable, tests, default)
             return variable
-        self.code.line(f"if {test}:")
+        self.code.line(f"if {variable} is {absent}:")
         with self.code.indented():
             self.code.statement(f"{variable} = ", default)
         self.code.line("else:")

@@ -46,12 +46,6 @@ class Fingerprints:
         }
 
 
-def _reference(record: model.Record) -> _Ref:
-    if isinstance(record, model.Message):
-        return model.MessageType(record.group, record.name)
-    return record.type
-
-
 def _digest(value: Any) -> str:
     text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -67,7 +61,7 @@ class _Canonical:
         self._schema = schema
         self._digests: dict[_Ref, str] = {}
         edges = {
-            _reference(record): self._references(record)
+            record.type: self._references(record)
             for group in schema.groups.values()
             for record in group.records
         }

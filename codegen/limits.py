@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from . import model
 from .errors import Problems
@@ -45,12 +44,12 @@ def apply_limits(type_: Type, field: Section, problems: Problems) -> Type:
                 "'worker'",
             )
         else:
-            placed = _each(limited, model.TensorType, device="worker")
+            placed = model.with_parts(limited, model.TensorType, device="worker")
             if placed == limited:
                 _misplaced("device", "fields that hold tensors", core, field, problems)
             limited = placed
     if field.flag("finite"):
-        finite = _each(limited, model.FloatType, finite=True)
+        finite = model.with_parts(limited, model.FloatType, finite=True)
         if finite == limited:
             _misplaced("finite", "fields that hold floats", core, field, problems)
         limited = finite
@@ -66,22 +65,3 @@ def _misplaced(
         f"'{key}' on field '{field.name}' of type '{model.spell(type_)}'; it is for {fits}: "
         "remove it",
     )
-
-
-def _each(type_: Type, kind: type[Type], **changes: Any) -> Type:
-    """Return the type with every part of one kind changed."""
-    if isinstance(type_, kind):
-        return replace(type_, **changes)
-    if isinstance(type_, (model.ListType, model.NullableType)):
-        return replace(type_, item=_each(type_.item, kind, **changes))
-    if isinstance(type_, model.TupleType):
-        return model.TupleType(
-            tuple(_each(item, kind, **changes) for item in type_.items)
-        )
-    if isinstance(type_, model.UnionType):
-        return model.UnionType(
-            tuple(_each(option, kind, **changes) for option in type_.options)
-        )
-    if isinstance(type_, model.DictType):
-        return replace(type_, value=_each(type_.value, kind, **changes))
-    return type_

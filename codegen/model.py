@@ -7,9 +7,9 @@ validation has already ruled out, so later stages never check again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from .errors import Place
 
@@ -219,7 +219,7 @@ class Struct:
     fields: tuple[Field, ...]
 
     @property
-    def type(self) -> StructType:
+    def type(self) -> StructType | MessageType:
         return StructType(self.group, self.name)
 
     @property
@@ -236,6 +236,10 @@ class Message(Struct):
     was: str | None = None
     removed: bool = False
     is_batch: bool = False
+
+    @property
+    def type(self) -> MessageType:
+        return MessageType(self.group, self.name)
 
 
 Record: TypeAlias = Struct
@@ -345,6 +349,25 @@ def children(type_: Type) -> tuple[Type, ...]:
 def walk(type_: Type) -> tuple[Type, ...]:
     """Return a type and all types inside it, not entering structs and messages."""
     return (type_, *(part for child in children(type_) for part in walk(child)))
+
+
+def with_parts(type_: Type, kind: type[Type], **changes: Any) -> Type:
+    """Return the type with every part of one kind changed; keys of dicts stay."""
+    if isinstance(type_, kind):
+        return replace(type_, **changes)
+    if isinstance(type_, (ListType, NullableType)):
+        return replace(type_, item=with_parts(type_.item, kind, **changes))
+    if isinstance(type_, TupleType):
+        return TupleType(
+            tuple(with_parts(item, kind, **changes) for item in type_.items)
+        )
+    if isinstance(type_, UnionType):
+        return UnionType(
+            tuple(with_parts(option, kind, **changes) for option in type_.options)
+        )
+    if isinstance(type_, DictType):
+        return replace(type_, value=with_parts(type_.value, kind, **changes))
+    return type_
 
 
 def spell(type_: Type) -> str:

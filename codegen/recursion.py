@@ -8,6 +8,7 @@ from itertools import pairwise
 from . import model
 from .cycles import find_cycles
 from .errors import Problems
+from .graph import components
 from .model import Record, Type
 
 
@@ -31,23 +32,16 @@ def check_recursion(groups: Mapping[str, model.Group], problems: Problems) -> No
 
 def recursive_records(schema: model.Schema) -> frozenset[model.RecordKey]:
     """Return the records that can be reached from their own fields."""
-    records = _records(schema.groups)
-    reach: dict[model.RecordKey, set[model.RecordKey]] = {
-        key: {ref for f in record.live_fields for ref in _references(f.type)}
-        for key, record in records.items()
+    edges = {
+        key: [ref for f in record.live_fields for ref in _references(f.type)]
+        for key, record in _records(schema.groups).items()
     }
-    recursive = set()
-    for start in reach:
-        seen: set[model.RecordKey] = set()
-        todo = list(reach[start])
-        while todo:
-            key = todo.pop()
-            if key not in seen and key in reach:
-                seen.add(key)
-                todo.extend(reach[key])
-        if start in seen:
-            recursive.add(start)
-    return frozenset(recursive)
+    return frozenset(
+        key
+        for component in components(edges)
+        for key in component
+        if len(component) > 1 or key in edges[key]
+    )
 
 
 def _records(groups: Mapping[str, model.Group]) -> dict[model.RecordKey, Record]:

@@ -26,7 +26,6 @@ F32_MAX = float.fromhex("0x1.fffffep127")
 E = TypeVar("E")
 
 HEADER_BIT: Final = 0x8000_0000
-FINGERPRINT_BITS: Final = 23
 
 MAX_DEPTH: Final = 64
 """Times that a recursive struct or message may stand inside itself."""

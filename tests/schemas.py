@@ -134,14 +134,6 @@ DTYPES = [
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
 ]
-KINDS = {
-    "int": "int",
-    "bool": "bool",
-    "float": "float",
-    "f32": "float",
-    "str": "str",
-    "bytes": "bin",
-}
 
 
 class Source(Protocol):
