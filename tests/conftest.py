@@ -40,3 +40,61 @@ def everything(everything_built: Built) -> Any:
 def shared(everything_built: Built) -> Any:
     """The module of its shared types."""
     return everything_built.module("shared")
+
+
+@pytest.fixture
+def scalars(everything: Any, shared: Any) -> Any:
+    """Makes a message with a field of every scalar type."""
+
+    def make(**changes: Any) -> Any:
+        values: dict[str, Any] = dict.fromkeys("bcdefghij", 0)
+        values |= {
+            "a": True,
+            "k": 0.5,
+            "z": 0.5,
+            "m": "",
+            "n": b"",
+            "o": None,
+            "p": 0.5,
+        }
+        values |= {
+            "q": "",
+            "r": b"",
+            "s": shared.FinishReason.stop,
+            "t": shared.Strict.a,
+        }
+        return everything.Scalars(**{**values, **changes})
+
+    return make
+
+
+@pytest.fixture
+def containers(everything: Any, shared: Any) -> Any:
+    """Makes a message with containers of every kind."""
+
+    def make(**changes: Any) -> Any:
+        field = shared.Field(type="x", list=[])
+        values: dict[str, Any] = {
+            "ints": [],
+            "floats": [],
+            "singles": [],
+            "mixed": (0.5, 0.5, field),
+            "one": (1,),
+            "nested": {},
+            "blobs": [],
+            "blobmap": {},
+            "structs": [],
+            "by_reason": {},
+            "flags": {},
+            "maybe": None,
+            "maybe_struct": None,
+            "maybe_node": None,
+            "tree": shared.Node(value=1, next=None),
+            "anys": [],
+            "enums": [],
+            "limited": {},
+            "tuples": [],
+        }
+        return everything.Containers(**{**values, **changes})
+
+    return make

@@ -378,35 +378,30 @@ def test_two_decodings_share_nothing(everything: Any) -> None:
     assert second == everything.decode(frame)
 
 
-def scalars(everything: Any) -> Any:
-    shared = sys.modules[everything.FinishReason.__module__]
-    integers = dict.fromkeys("bcdefghij", 0)
-    floats = dict.fromkeys("kzp", 0.5)
-    texts = {"m": "", "n": b"", "q": "", "r": b""}
-    enums = {"s": shared.FinishReason.stop, "t": shared.Strict.a}
-    return everything.Scalars(a=True, o=None, **integers, **floats, **texts, **enums)
-
-
 @pytest.mark.parametrize(
     ("index", "number", "path"),
     [(16, float("nan"), "Scalars.p"), (12, 1e300, "Scalars.z")],
 )
 def test_floats_outside_their_field_are_refused(
-    everything: Any, index: int, number: float, path: str
+    everything: Any, scalars: Any, index: int, number: float, path: str
 ) -> None:
-    frame = with_slot(everything.CODEC, scalars(everything), index, number)
+    frame = with_slot(everything.CODEC, scalars(), index, number)
     assert failure(everything.CODEC, frame).path == path
 
 
-def test_an_enum_number_that_this_build_does_not_know(everything: Any) -> None:
-    msg = scalars(everything)
+def test_an_enum_number_that_this_build_does_not_know(
+    everything: Any, scalars: Any
+) -> None:
+    msg = scalars()
     frame = with_slot(everything.CODEC, msg, 19, 77)
     assert everything.decode(frame).s is type(msg.s).abort
     error = failure(everything.CODEC, with_slot(everything.CODEC, msg, 20, 77))
     assert str(error) == "Scalars.t: expected Strict, got int 77, no number of a member"
 
 
-def test_errors_are_one_short_line_whatever_the_peer_sends(everything: Any) -> None:
+def test_errors_are_one_short_line_whatever_the_peer_sends(
+    everything: Any, containers: Any
+) -> None:
     nested: Any = 7
     for _ in range(6):
         nested = [nested] * 6
@@ -417,38 +412,18 @@ def test_errors_are_one_short_line_whatever_the_peer_sends(everything: Any) -> N
         ["a\nb\rc\u2028"] * 3,
     ):
         for index in (6, 1):
-            frame = with_slot(everything.CODEC, containers(everything), index, value)
+            frame = with_slot(everything.CODEC, containers(), index, value)
             error = failure(everything.CODEC, frame)
             assert len(str(error)) < 1_000
             assert str(error).isprintable()
 
 
-def test_a_long_key_before_a_fault_costs_no_time(everything: Any) -> None:
+def test_a_long_key_before_a_fault_costs_no_time(
+    everything: Any, containers: Any
+) -> None:
     # Written out for each item, the paths would be 20 GB of text in all.
-    slots = slots_of(everything.encode(containers(everything)))
+    slots = slots_of(everything.encode(containers()))
     slots[6] = {"k" * 100_000: [{}] * 200_000}
     slots[11] = "no dict"
     error = failure(everything.CODEC, msgspec.msgpack.encode(slots))
     assert error.path == "Containers.flags"
-
-
-def containers(everything: Any) -> Any:
-    shared = sys.modules[everything.FinishReason.__module__]
-    field = shared.Field(type="x", list=[])
-    empty: dict[str, Any] = {}
-    for name in [
-        "ints",
-        "floats",
-        "singles",
-        "blobs",
-        "structs",
-        "anys",
-        "enums",
-        "tuples",
-    ]:
-        empty[name] = []
-    for name in ["nested", "blobmap", "by_reason", "flags", "limited"]:
-        empty[name] = {}
-    empty |= dict.fromkeys(("maybe", "maybe_struct", "maybe_node"))
-    node = shared.Node(value=1, next=None)
-    return everything.Containers(mixed=(0.5, 0.5, field), one=(1,), tree=node, **empty)

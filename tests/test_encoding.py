@@ -34,64 +34,6 @@ def user(**changes: Any) -> backend.UserMsg:
     return backend.UserMsg(**{**values, **changes})
 
 
-@pytest.fixture
-def scalars(everything: Any, shared: Any) -> Any:
-    """Makes a message with a field of every scalar type."""
-
-    def make(**changes: Any) -> Any:
-        values: dict[str, Any] = dict.fromkeys("bcdefghij", 0)
-        values |= {
-            "a": True,
-            "k": 0.5,
-            "z": 0.5,
-            "m": "",
-            "n": b"",
-            "o": None,
-            "p": 0.5,
-        }
-        values |= {
-            "q": "",
-            "r": b"",
-            "s": shared.FinishReason.stop,
-            "t": shared.Strict.a,
-        }
-        return everything.Scalars(**{**values, **changes})
-
-    return make
-
-
-@pytest.fixture
-def containers(everything: Any, shared: Any) -> Any:
-    """Makes a message with containers of every kind."""
-
-    def make(**changes: Any) -> Any:
-        field = shared.Field(type="x", list=[])
-        values: dict[str, Any] = {
-            "ints": [],
-            "floats": [],
-            "singles": [],
-            "mixed": (0.5, 0.5, field),
-            "one": (1,),
-            "nested": {},
-            "blobs": [],
-            "blobmap": {},
-            "structs": [],
-            "by_reason": {},
-            "flags": {},
-            "maybe": None,
-            "maybe_struct": None,
-            "maybe_node": None,
-            "tree": shared.Node(value=1, next=None),
-            "anys": [],
-            "enums": [],
-            "limited": {},
-            "tuples": [],
-        }
-        return everything.Containers(**{**values, **changes})
-
-    return make
-
-
 def refusal(codec: Any, msg: Any) -> EncodeError:
     """Return the error of encoding, which must be the same with frames."""
     with pytest.raises(EncodeError) as caught:

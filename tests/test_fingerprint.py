@@ -10,9 +10,19 @@ from msgen.codegen.fingerprint import Fingerprints
 
 
 def print_of(folder: Path, structs: str) -> str:
-    text = f"group: g\nreceiver: r\nmessages:\n  M: {{tag: 1, fields: {{x: A}}}}\nstructs:\n{structs}"
-    schema = load_schema(write_schema(folder / "schema", {"g.yaml": text}))
-    return Fingerprints(schema).of(schema.groups["g"])
+    """The fingerprint of a group whose message holds the struct `A`."""
+    return print_of_group(
+        folder,
+        "group: g\nreceiver: r\nmessages:\n  M: {tag: 1, fields: {x: A}}\n"
+        f"structs:\n{structs}",
+    )
+
+
+def print_of_group(folder: Path, *texts: str) -> str:
+    """The fingerprint of the last of some groups."""
+    files = {f"{text.split()[1]}.yaml": text for text in texts}
+    schema = load_schema(write_schema(folder / "schema", files))
+    return Fingerprints(schema).of(schema.groups[texts[-1].split()[1]])
 
 
 def test_a_recursive_struct_counts_by_content(tmp_path: Path) -> None:
@@ -99,16 +109,13 @@ def test_a_message_inside_a_struct_of_another_group_counts(tmp_path: Path) -> No
     )
     outer = "group: b\nreceiver: q\nimports: [a]\nmessages:\n  Out: {tag: 1, fields: {s: S}}\n"
 
-    def fingerprint_of_b(a: str) -> str:
-        folder = write_schema(tmp_path / "schema", {"a.yaml": a, "b.yaml": outer})
-        schema = load_schema(folder)
-        return Fingerprints(schema).of(schema.groups["b"])
-
     swapped = inner.replace("{x: int, y: int}", "{y: int, x: int}")
-    assert fingerprint_of_b(inner) != fingerprint_of_b(swapped)
+    assert print_of_group(tmp_path, inner, outer) != print_of_group(
+        tmp_path, swapped, outer
+    )
     added = inner.replace("y: int", "y: int, z: {type: int, default: 0, since: 2}")
-    assert fingerprint_of_b(inner) == fingerprint_of_b(
-        added.replace("group: a", "group: a\nversion: 2")
+    assert print_of_group(tmp_path, inner, outer) == print_of_group(
+        tmp_path, added.replace("group: a", "group: a\nversion: 2"), outer
     )
 
 
@@ -118,16 +125,16 @@ def test_messages_that_hold_each_other_count_by_content(tmp_path: Path) -> None:
         "  A: {tag: 1, fields: {b: 'list[B | Batch]'}}\n  B: {tag: 2, fields: {a: A?}}\n"
     )
 
-    def of(changed: str) -> str:
-        schema = load_schema(write_schema(tmp_path / "schema", {"g.yaml": changed}))
-        return Fingerprints(schema).of(schema.groups["g"])
-
-    assert of(text) == of(text.replace("B | Batch", "Batch | B"))
-    assert of(text) != of(text.replace("A?", "'list[A]'"))
+    assert print_of_group(tmp_path, text) == print_of_group(
+        tmp_path, text.replace("B | Batch", "Batch | B")
+    )
+    assert print_of_group(tmp_path, text) != print_of_group(
+        tmp_path, text.replace("A?", "'list[A]'")
+    )
     more = (
         text.replace("group: g", "group: g\nversion: 2") + "  C: {tag: 3, since: 2}\n"
     )
-    assert of(text) == of(more)
+    assert print_of_group(tmp_path, text) == print_of_group(tmp_path, more)
 
 
 def test_a_union_that_a_later_version_made_is_the_type_it_was(tmp_path: Path) -> None:
@@ -136,9 +143,5 @@ def test_a_union_that_a_later_version_made_is_the_type_it_was(tmp_path: Path) ->
         "  A: {tag: 1}\n  H: {tag: 2, fields: {x: 'list[A]'}}\n"
     )
 
-    def of(changed: str) -> str:
-        schema = load_schema(write_schema(tmp_path / "schema", {"g.yaml": changed}))
-        return Fingerprints(schema).of(schema.groups["g"])
-
     later = text.replace("list[A]", "list[A | B]") + "  B: {tag: 3, since: 2}\n"
-    assert of(text) == of(later)
+    assert print_of_group(tmp_path, text) == print_of_group(tmp_path, later)
