@@ -93,6 +93,7 @@ def emit_codec(context: ModuleContext) -> str:
     if removed:
         entries = [f"{message.tag}: {literal(message.name)}" for message in removed]
         arguments.append(bracket("removed={", entries, "}"))
+    arguments += [f"batch={each.name}" for each in group.live_messages if each.is_batch]
     code = Code()
     code.statement(
         f"CODEC: {final}[{codec}[{union}]] = ", bracket(f"{codec}(", arguments, ")")

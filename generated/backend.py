@@ -246,6 +246,7 @@ CODEC: Final[Codec[BackendMsg]] = Codec(
     records=_RECORDS,
     encoders=_ENCODERS,
     decoders=_DECODERS,
+    batch=BatchBackendMsg,
 )
 encode = CODEC.encode
 decode = CODEC.decode

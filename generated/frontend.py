@@ -150,6 +150,7 @@ CODEC: Final[Codec[FrontendMsg]] = Codec(
     records=_RECORDS,
     encoders=_ENCODERS,
     decoders=_DECODERS,
+    batch=BatchFrontendMsg,
 )
 encode = CODEC.encode
 decode = CODEC.decode

@@ -272,6 +272,7 @@ CODEC: Final[Codec[TokenizerMsg]] = Codec(
     records=_RECORDS,
     encoders=_ENCODERS,
     decoders=_DECODERS,
+    batch=BatchTokenizerMsg,
 )
 encode = CODEC.encode
 decode = CODEC.decode

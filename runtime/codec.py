@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from . import table, wire
@@ -20,6 +20,7 @@ from .show import listed, show
 from .wire import Decoders, Encoders
 
 M = TypeVar("M")
+M_co = TypeVar("M_co", covariant=True)
 M_contra = TypeVar("M_contra", contravariant=True)
 
 
@@ -27,6 +28,12 @@ class EncodeFrames(Protocol[M_contra]):
     """The type of `encode_frames`, whose threshold is optional."""
 
     def __call__(self, msg: M_contra, threshold: int = ...) -> list[Buffer]: ...
+
+
+class DecodeReceived(Protocol[M_co]):
+    """The type of `decode_received`."""
+
+    def __call__(self, head: Buffer, rest: Callable[[], Sequence[Buffer]]) -> M_co: ...
 
 
 class Codec(Generic[M]):
@@ -42,6 +49,9 @@ class Codec(Generic[M]):
         decode: bytes to message; raises DecodeError.
         encode_frames: message to a head and payload frames; raises EncodeError.
         decode_frames: a head and payload frames to a message; raises DecodeError.
+        decode_received: the same, for a reader that has the head and can fetch what follows;
+            raises DecodeError.
+        batch: makes the group's batch message of a list of its messages; None without a batch.
 
     A frame of `encode_frames` may be a view of a tensor of the message: change the tensor only
     after the frames were sent or copied.
@@ -58,11 +68,13 @@ class Codec(Generic[M]):
         encoders: Encoders,
         decoders: Decoders,
         removed: Mapping[int, str] | None = None,
+        batch: Callable[[list[Any]], M] | None = None,
     ) -> None:
         self.group = group
         self.receiver = receiver
         self.version = version
         self.fingerprint = fingerprint
+        self.batch = batch
         self._records = records
         self._messages = {
             cls: record for cls, record in records.items() if cls in encoders
@@ -75,10 +87,18 @@ class Codec(Generic[M]):
         self._pack = pack
         self.encode: Callable[[M], bytes] = self._make_encode(encoders, pack)
         self.decode: Callable[[Buffer], M] = self._make_decode(by_header)
-        self.encode_frames: EncodeFrames[M] = self._make_encode_frames(encoders, pack)
+        self.encode_frames: EncodeFrames[M] = (
+            self._make_encode_frames(encoders, pack)
+            if any(
+                isinstance(part, (table.Bytes, table.Tensor))
+                for part in _parts_within(records, self._messages.values())
+            )
+            else self._make_encode_single(self.encode)
+        )
         self.decode_frames: Callable[[Sequence[Buffer]], M] = self._make_decode_frames(
             by_header
         )
+        self.decode_received: DecodeReceived[M] = self._make_decode_received(by_header)
 
     def __repr__(self) -> str:
         return (
@@ -140,6 +160,17 @@ class Codec(Generic[M]):
 
         return encode_frames
 
+    def _make_encode_single(self, encode: Callable[[M], bytes]) -> EncodeFrames[M]:
+        def encode_frames(msg: M, threshold: int = DEFAULT_THRESHOLD) -> list[Buffer]:
+            """Encode a message into its head: no message of the group has a payload.
+
+            Raises:
+                EncodeError: a value does not fit its field; `path` names it.
+            """
+            return [encode(msg)]
+
+        return encode_frames
+
     def _make_decode(self, by_header: Decoders) -> Callable[[Buffer], M]:
         unpackb = wire.unpackb
         decode_slowly = self._decode_slowly
@@ -186,6 +217,30 @@ class Codec(Generic[M]):
             return decode_slowly(frames, True)
 
         return decode_frames
+
+    def _make_decode_received(self, by_header: Decoders) -> DecodeReceived[M]:
+        unpackb = wire.unpackb
+        decode_frames = self.decode_frames
+
+        def decode_received(head: Buffer, rest: Callable[[], Sequence[Buffer]]) -> M:
+            """Decode a message that is most likely a head alone.
+
+            Args:
+                head: the first frame.
+                rest: fetches the payload frames; called where the head does not do alone.
+
+            Raises:
+                DecodeError: the frames are no message of the group.
+            """
+            try:
+                slots = unpackb(head, strict_map_key=False)
+                message: M = by_header[slots[0]](slots, None)
+                return message
+            except Exception:
+                pass
+            return decode_frames([head, *rest()])
+
+        return decode_received
 
     def _encode_slowly(
         self, msg: Any, frames: FrameWriter | None, cause: Exception
@@ -289,7 +344,12 @@ def _choose_pack(
 ) -> Callable[[Any], bytes]:
     """Return the packing function of a group: most need no regard to 32-bit floats."""
     tags = {
-        record.tag for record in messages.values() if _reaches_single(records, record)
+        record.tag
+        for record in messages.values()
+        if any(
+            isinstance(part, table.Float) and part.bits == 32
+            for part in _parts_within(records, [record])
+        )
     }
     if not tags:
         return wire.pack
@@ -302,19 +362,19 @@ def _choose_pack(
     return pack
 
 
-def _reaches_single(records: table.Records, record: table.Record) -> bool:
-    """Say whether a 32-bit float stands somewhere inside a message."""
+def _parts_within(
+    records: table.Records, roots: Iterable[table.Record]
+) -> Iterator[table.Type]:
+    """Yield every type that stands somewhere inside the given messages."""
     seen: set[type] = set()
-    todo = [record]
+    todo = [*roots]
     while todo:
         for field in todo.pop().fields:
             for part in table.parts(field.type):
-                if isinstance(part, table.Float) and part.bits == 32:
-                    return True
+                yield part
                 if (
                     isinstance(part, (table.Struct, table.Message))
                     and part.cls not in seen
                 ):
                     seen.add(part.cls)
                     todo.append(records[part.cls])
-    return False

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 import torch
-from msgen.generated import backend
+from msgen.generated import backend, tokenizer
 from msgen.generated.common import SamplingParams
-from msgen.runtime import DecodeError, NotAMessage, wire
+from msgen.runtime import DecodeError, EncodeError, NotAMessage, wire
 
 
 def user(tokens: int) -> backend.UserMsg:
@@ -141,3 +141,38 @@ def test_an_encode_error_leaves_no_frames_behind() -> None:
             backend.encode_frames(batch)
     batch.data[1].uid = 5  # type: ignore[union-attr]
     assert len(backend.encode_frames(batch)) == 3
+
+
+def test_what_follows_the_head_is_fetched_only_where_the_head_needs_it() -> None:
+    fetched: list[int] = []
+
+    def rest(frames: list[Any]) -> Any:
+        def fetch() -> list[Any]:
+            fetched.append(len(frames))
+            return frames
+
+        return fetch
+
+    head = backend.encode(user(3))
+    assert backend.CODEC.decode_received(head, rest([])) == user(3)
+    assert fetched == []
+    head, *payloads = backend.encode_frames(user(20_000))
+    assert backend.CODEC.decode_received(head, rest(payloads)) == user(20_000)
+    with pytest.raises(DecodeError, match="UserMsg.input_ids"):
+        backend.CODEC.decode_received(head, rest([]))
+    with pytest.raises(NotAMessage):
+        backend.CODEC.decode_received(b"junk", rest(payloads))
+    assert fetched == [1, 0, 1]
+
+
+def test_a_group_without_payloads_has_heads_only() -> None:
+    msg = tokenizer.DetokenizeMsg(7, 678, False)
+    assert tokenizer.encode_frames(msg) == [tokenizer.encode(msg)]
+    with pytest.raises(EncodeError, match=r"DetokenizeMsg\.uid"):
+        tokenizer.encode_frames(tokenizer.DetokenizeMsg(2**80, 1, True))
+
+
+def test_a_codec_makes_the_batch_message_of_its_group() -> None:
+    assert backend.CODEC.batch is not None
+    batch = backend.CODEC.batch([user(1), backend.ExitMsg()])
+    assert batch == backend.BatchBackendMsg([user(1), backend.ExitMsg()])

@@ -613,6 +613,7 @@ CODEC: Final_[Codec_[MainMsg]] = Codec_(
     records=_RECORDS,
     encoders=_ENCODERS,
     decoders=_DECODERS,
+    batch=Batch,
 )
 encode = CODEC.encode
 decode = CODEC.decode

@@ -1653,6 +1653,7 @@ CODEC: Final[Codec[EverythingMsg]] = Codec(
     encoders=_ENCODERS,
     decoders=_DECODERS,
     removed={8: "Gone"},
+    batch=BatchEverythingMsg,
 )
 encode = CODEC.encode
 decode = CODEC.decode

@@ -413,6 +413,7 @@ CODEC: Final[Codec[LongNamesMsg]] = Codec(
     records=_RECORDS,
     encoders=_ENCODERS,
     decoders=_DECODERS,
+    batch=BatchOfMessagesWithNamesThatAreLongerThanAnybodyWouldLike,
 )
 encode = CODEC.encode
 decode = CODEC.decode
