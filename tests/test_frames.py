@@ -158,7 +158,7 @@ def test_what_follows_the_head_is_fetched_only_where_the_head_needs_it() -> None
     assert fetched == []
     head, *payloads = backend.encode_frames(user(20_000))
     assert backend.CODEC.decode_received(head, rest(payloads)) == user(20_000)
-    with pytest.raises(DecodeError, match="UserMsg.input_ids"):
+    with pytest.raises(DecodeError, match=r"UserMsg\.input_ids"):
         backend.CODEC.decode_received(head, rest([]))
     with pytest.raises(NotAMessage):
         backend.CODEC.decode_received(b"junk", rest(payloads))
