@@ -1,30 +1,57 @@
-"""The runtime: codecs, and queues that carry their messages.
+"""The runtime: codecs, queues and broadcasts that carry their messages.
 
-`import msgen.runtime` loads the codec; queues are in `msgen.runtime.queues`.
+`import msgen.runtime` loads the codec and the errors; queues are in `msgen.runtime.queues`, the
+broadcast of steps in `msgen.runtime.broadcast`, addresses in `msgen.runtime.addresses`.
 """
 
 from .codec import Codec
 from .errors import (
+    AddressError,
+    AddressInUse,
+    BroadcastError,
     DecodeError,
     EncodeError,
+    InsecureAddress,
+    MessageTooLarge,
     MsgenError,
     NotAMessage,
+    PublisherLost,
     QueueClosed,
     QueueEmpty,
     QueueFull,
+    RankLost,
+    RankRefused,
     SchemaMismatch,
+    SecurityError,
+    StepGap,
+    SubscribersMissing,
     UnknownMessage,
+    WrongProcess,
+    WrongThread,
 )
 
 __all__ = [
+    "AddressError",
+    "AddressInUse",
+    "BroadcastError",
     "Codec",
     "DecodeError",
     "EncodeError",
+    "InsecureAddress",
+    "MessageTooLarge",
     "MsgenError",
     "NotAMessage",
+    "PublisherLost",
     "QueueClosed",
     "QueueEmpty",
     "QueueFull",
+    "RankLost",
+    "RankRefused",
     "SchemaMismatch",
+    "SecurityError",
+    "StepGap",
+    "SubscribersMissing",
     "UnknownMessage",
+    "WrongProcess",
+    "WrongThread",
 ]

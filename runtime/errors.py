@@ -80,6 +80,31 @@ class SchemaMismatch(DecodeError):
         return type(self), (self.path, self.reason, self.ours, self.theirs)
 
 
+class StepDecodeError(DecodeError):
+    """Some messages of a step are not valid; the others are.
+
+    Attributes:
+        step: the step's sequence number.
+        messages: the valid ones, in order.
+        bad: for each of the others its index in the step, its frames, and its error.
+    """
+
+    def __init__(
+        self, step: int, messages: list[Any], bad: list[tuple[int, Any, DecodeError]]
+    ) -> None:
+        index, _, first = bad[0]
+        super().__init__(
+            f"step {step}, message {index}",
+            f"{first} ({len(bad)} of {len(bad) + len(messages)} messages are not valid)",
+        )
+        self.step = step
+        self.messages = messages
+        self.bad = bad
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.step, self.messages, self.bad)
+
+
 def _one_line(text: str, longest: int) -> str:
     if not text.isprintable():
         text = " ".join(text.split())
@@ -90,7 +115,15 @@ def _one_line(text: str, longest: int) -> str:
 
 
 class QueueFull(MsgenError):
-    """A queue took no message within the timeout; the message was not sent."""
+    """A queue took no message within the timeout; the message was not sent.
+
+    Attributes:
+        sent: how many messages of a `put_many` had been sent before; 0 for a single one.
+    """
+
+    def __init__(self, text: str, sent: int = 0) -> None:
+        super().__init__(text)
+        self.sent = sent
 
 
 class QueueEmpty(MsgenError):
@@ -98,4 +131,110 @@ class QueueEmpty(MsgenError):
 
 
 class QueueClosed(MsgenError):
-    """A queue is used after `stop`."""
+    """A queue is used after `stop`, or while the process exits."""
+
+
+class WrongThread(MsgenError):
+    """A queue is used in another thread than the one that made it."""
+
+
+class WrongProcess(MsgenError):
+    """A queue is used in a child process that was forked after it had been made."""
+
+
+class MessageTooLarge(MsgenError):
+    """A message is larger than the queue lets pass; it was not sent."""
+
+
+class AddressError(MsgenError, ValueError):
+    """An address is malformed, too long, or cannot be bound or connected to."""
+
+
+class AddressInUse(AddressError):
+    """Another queue is bound to the address already.
+
+    Attributes:
+        pid: the process that holds it, where the system tells.
+    """
+
+    def __init__(self, text: str, pid: int | None = None) -> None:
+        super().__init__(text)
+        self.pid = pid
+
+
+class InsecureAddress(AddressError):
+    """The address can be reached from other machines and the queue has no CURVE keys."""
+
+
+class SecurityError(MsgenError, ValueError):
+    """A CURVE key or key file cannot be used."""
+
+
+class BroadcastError(MsgenError):
+    """The steps of a broadcast cannot reach every rank, or did not."""
+
+
+class SubscribersMissing(BroadcastError):
+    """Not all ranks have subscribed.
+
+    Attributes:
+        ranks: the missing ones, in order.
+    """
+
+    def __init__(self, text: str, ranks: tuple[int, ...]) -> None:
+        super().__init__(text)
+        self.ranks = ranks
+
+
+class RankLost(BroadcastError):
+    """A rank that had subscribed is gone: its process ended, or its connection broke.
+
+    Attributes:
+        rank: which one.
+    """
+
+    def __init__(self, text: str, rank: int) -> None:
+        super().__init__(text)
+        self.rank = rank
+
+
+class RankRefused(BroadcastError):
+    """A rank announced what this publisher cannot serve.
+
+    Attributes:
+        rank: which one.
+    """
+
+    def __init__(self, text: str, rank: int) -> None:
+        super().__init__(text)
+        self.rank = rank
+
+
+class RankStalled(QueueFull, BroadcastError):
+    """A step could not be sent in time: a rank takes none; the step was not sent to any.
+
+    Attributes:
+        ranks: those that are furthest behind.
+    """
+
+    def __init__(self, text: str, ranks: tuple[int, ...]) -> None:
+        super().__init__(text)
+        self.ranks = ranks
+
+
+class PublisherLost(BroadcastError):
+    """The publisher is gone, and all steps that it had sent were taken."""
+
+
+class StepGap(BroadcastError):
+    """A step is missing, or comes from another publisher than the ones before.
+
+    Attributes:
+        expected: the sequence number that should have come.
+        got: the one that came.
+    """
+
+    def __init__(self, text: str, expected: int, got: int) -> None:
+        super().__init__(text)
+        self.expected = expected
+        self.got = got

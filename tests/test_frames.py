@@ -153,8 +153,8 @@ def test_what_follows_the_head_is_fetched_only_where_the_head_needs_it() -> None
 
         return fetch
 
-    head = backend.encode(user(3))
-    assert backend.CODEC.decode_received(head, rest([])) == user(3)
+    whole = backend.encode(user(3))
+    assert backend.CODEC.decode_received(whole, rest([])) == user(3)
     assert fetched == []
     head, *payloads = backend.encode_frames(user(20_000))
     assert backend.CODEC.decode_received(head, rest(payloads)) == user(20_000)

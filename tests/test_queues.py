@@ -13,6 +13,7 @@ import zmq
 from msgen.generated import backend, tokenizer
 from msgen.generated.common import SamplingParams
 from msgen.runtime import (
+    AddressError,
     DecodeError,
     EncodeError,
     QueueClosed,
@@ -172,5 +173,5 @@ def test_a_stopped_queue_says_so(addr: str) -> None:
 
 
 def test_an_address_that_cannot_be_bound_is_an_error_that_leaves_no_socket() -> None:
-    with pytest.raises(zmq.ZMQError):
+    with pytest.raises(AddressError, match=r"'/nowhere/at'.*No such file"):
         ZmqPullQueue("ipc:///nowhere/at/all", create=True, codec=backend.CODEC)

@@ -1,0 +1,242 @@
+"""Queues whose calls are coroutines: PUSH and PULL on an asyncio event loop.
+
+They do not wrap zmq.asyncio, which makes a future for every message: a message that is there is
+taken without leaving the coroutine. Any loop with `add_reader` does, uvloop's too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from threading import get_ident
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import zmq
+
+from .codec import Codec
+from .endpoint import DEFAULT, Endpoint, Options, Timeout, time_left
+from .errors import DecodeError, QueueClosed, QueueEmpty, QueueFull
+from .receiving import NOW, Receiver, check_limit
+from .sending import Frame, Raw, Sender, frames_of
+from .turns import Expired, Turns
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+M = TypeVar("M")
+T = TypeVar("T")
+A = TypeVar("A", bound="_OnLoop")
+
+_CHUNK = 1000
+
+
+class _OnLoop(Endpoint):
+    """What both directions share: coroutines that wait for their turn."""
+
+    _turns: Turns
+    _waits_for: int
+
+    def _start_turns(self) -> None:
+        self._turns = Turns(self._signal, partial(_has, self._raw, self._waits_for))
+
+    def _close(self, linger_s: float) -> None:
+        self._turns.stop(QueueClosed(f"{self.addr}: the queue was stopped meanwhile"))
+        super()._close(linger_s)
+
+    async def __aenter__(self: A) -> A:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    async def _may_use(self) -> None:
+        """Let other tasks run if it is time, then check that the queue can be used here."""
+        if self._turns.due():
+            await self._turns.share()
+        self._check_owner()
+
+
+def _has(raw: Any, events: int) -> bool:
+    return bool(raw.get(zmq.EVENTS) & events)
+
+
+class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
+    """The sending end of PUSH and PULL, for coroutines; see `ZmqPushQueue`.
+
+    Coroutines that wait are served in the order they came.
+    """
+
+    _socket_type = zmq.PUSH
+    _waits_for = zmq.POLLOUT
+
+    def __init__(
+        self, addr: str, create: bool, codec: Codec[M], **options: Any
+    ) -> None:
+        super().__init__(addr, create, codec, **options)
+        self._start_turns()
+
+    async def put(
+        self, msg: M, timeout: Timeout = DEFAULT
+    ) -> zmq.MessageTracker | None:
+        """Send a message.
+
+        The caller may change the message, and its tensors, as soon as this returns; with
+        `copy=False`, as soon as the tracker that it returns is done. Cancelled, it has either
+        sent the whole message or nothing, and it says which: it raises only if nothing was sent.
+
+        Args:
+            msg: a message of the codec's group.
+            timeout: seconds to wait while the queue is full; None waits for ever.
+
+        Raises:
+            EncodeError: the message does not fit its schema; nothing was sent.
+            MessageTooLarge: it is larger than the queue's limit; nothing was sent.
+            QueueFull: nothing could be sent in time.
+            QueueClosed, WrongThread, WrongProcess: the queue cannot be used here, or was stopped.
+        """
+        if self._turns.due():
+            await self._turns.share()
+        if get_ident() != self._owner:
+            self._refuse()
+        return await self._put_frames(self._encode(msg, self._threshold), timeout)
+
+    async def put_many(self, msgs: Iterable[M], timeout: Timeout = DEFAULT) -> None:
+        """Send messages, as one batch message where the group has one; see `ZmqPushQueue`."""
+        await self._may_use()
+        encoded = self._encode_many(msgs)
+        deadline = self._deadline(timeout)
+        for sent, frames in enumerate(encoded):
+            try:
+                await self._put_frames(frames, time_left(deadline))
+            except QueueFull as error:
+                error.sent = sent
+                raise
+
+    async def put_raw(
+        self, raw: Raw, timeout: Timeout = DEFAULT
+    ) -> zmq.MessageTracker | None:
+        """Send an encoded message; see `ZmqPushQueue`."""
+        await self._may_use()
+        return await self._put_frames(frames_of(raw), timeout)
+
+    async def _put_frames(
+        self, frames: Sequence[Any], timeout: Timeout
+    ) -> zmq.MessageTracker | None:
+        turns = self._turns
+        try:
+            if not turns:
+                try:
+                    return self._transmit(frames)
+                except zmq.Again:
+                    pass
+            return await turns.take(
+                partial(self._transmit, frames),
+                self._seconds(timeout),
+                unsignalled=not self._lender.has_room(self._size(frames)),
+            )
+        except Expired:
+            raise self._full(self._seconds(timeout)) from None
+        except zmq.ContextTerminated:
+            raise self._closed_by_exit() from None
+
+
+class ZmqAsyncPullQueue(_OnLoop, Receiver[M]):
+    """The receiving end of PUSH and PULL, for coroutines; see `ZmqPullQueue`.
+
+    Coroutines that wait are served in the order they came. One that is cancelled has taken
+    nothing.
+    """
+
+    _socket_type = zmq.PULL
+    _waits_for = zmq.POLLIN
+
+    def __init__(
+        self, addr: str, create: bool, codec: Codec[M], **options: Unpack[Options]
+    ) -> None:
+        super().__init__(addr, create, codec, **options)
+        self._start_turns()
+
+    async def get(self, timeout: Timeout = DEFAULT) -> M:
+        """Receive a message.
+
+        Args:
+            timeout: seconds to wait for one; None waits for ever.
+
+        Raises:
+            DecodeError: what arrived is no valid message; it is taken off the queue and counted,
+                and the next call gets the next one.
+            QueueEmpty: nothing arrived in time.
+            QueueClosed, WrongThread, WrongProcess: the queue cannot be used here, or was stopped.
+        """
+        turns = self._turns
+        if turns.due():
+            await turns.share()
+        if get_ident() != self._owner:
+            self._refuse()
+        if not turns:
+            try:
+                return self._get_now()
+            except zmq.Again:
+                pass
+            except zmq.ContextTerminated:
+                raise self._closed_by_exit() from None
+        return await self._in_turn(self._get_now, timeout)
+
+    async def get_many(self, max_messages: int, timeout: Timeout = DEFAULT) -> list[M]:
+        """Receive what is there, at least one message; see `ZmqPullQueue`."""
+        await self._may_use()
+        check_limit(max_messages)
+        return await self._in_turn(partial(self._get_many_now, max_messages), timeout)
+
+    async def get_raw(self, timeout: Timeout = DEFAULT) -> list[Frame]:
+        """Receive the frames of a message without decoding them; see `ZmqPullQueue`."""
+        await self._may_use()
+        return await self._in_turn(self._receive_raw, timeout)
+
+    async def drain(self, timeout: float = 0.0) -> list[M]:
+        """Receive all that is there; see `ZmqPullQueue`. Cancelled, it keeps what it had taken."""
+        msgs: list[M] = []
+        try:
+            while True:
+                msgs += await self.get_many(_CHUNK, timeout)
+        except QueueEmpty:
+            pass
+        except DecodeError as error:
+            if not msgs:
+                raise
+            self._held.appendleft(error)
+        except BaseException:
+            self._held.extendleft(reversed(msgs))
+            raise
+        return msgs
+
+    def _get_now(self) -> M:
+        if self._held:
+            return self._take_held()
+        return self._unpack(self._recv(NOW))
+
+    def _get_many_now(self, limit: int) -> list[M]:
+        if not self._held:
+            self._hold(self._recv(NOW))
+        self._hold_what_is_there(limit)
+        return self._hand_out(limit)
+
+    async def _in_turn(self, attempt: Callable[[], T], timeout: Timeout) -> T:
+        try:
+            return await self._turns.take(attempt, self._seconds(timeout))
+        except Expired:
+            raise self._nothing(self._seconds(timeout)) from None
+        except zmq.ContextTerminated:
+            raise self._closed_by_exit() from None
+
+    def _waiting(self) -> int:
+        waiting = super()._waiting()
+        # That look took the signal that coroutines wait for.
+        self._turns.look()
+        return waiting
