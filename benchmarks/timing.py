@@ -98,10 +98,10 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def machine_facts() -> dict[str, str]:
+def machine_facts(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
     """Return what figures depend on: the CPU, and the versions of Python and of packages."""
     facts = {"CPU": _cpu_model(), "Python": platform.python_version()}
-    for package in PACKAGES:
+    for package in packages:
         try:
             facts[package] = version(package)
         except PackageNotFoundError:

@@ -138,7 +138,7 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
             return await turns.take(
                 partial(self._transmit, frames),
                 self._seconds(timeout),
-                unsignalled=not self._lender.has_room(self._size(frames)),
+                unsignalled=not self._carrier.has_room(frames),
             )
         except Expired:
             raise self._full(self._seconds(timeout)) from None

@@ -113,8 +113,8 @@ class _Put(Sender[M]):
                 raise self._closed_by_exit() from None
             in_time = (
                 self._wait(deadline)
-                if self._lender.has_room(self._size(frames))
-                else self._lender.wait(deadline)
+                if self._carrier.has_room(frames)
+                else self._carrier.wait_for_room(deadline)
             )
             if not in_time:
                 raise self._full(self._seconds(timeout))
@@ -195,7 +195,10 @@ class ZmqPubQueue(_Put[M]):
 
     def _forget_the_gone(self) -> None:
         """Read subscriptions now and then: unread ones would pile up."""
-        if self._messages % _SUBSCRIPTIONS_EVERY == 0 and self._socket is not None:
+        if (
+            self._carrier.messages % _SUBSCRIPTIONS_EVERY == 0
+            and self._socket is not None
+        ):
             self._before_waiting()
 
     def _before_waiting(self) -> None:

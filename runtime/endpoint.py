@@ -17,6 +17,7 @@ import math
 import os
 import select
 import threading
+import warnings
 from dataclasses import dataclass
 from threading import get_ident
 from time import monotonic
@@ -236,6 +237,12 @@ class Endpoint:
     ) -> None:
         self.stop()
 
+    def __del__(self) -> None:
+        if self._socket is not None and self._pid == os.getpid():
+            text = f"{self!r} was not stopped"
+            self.close_at_exit()
+            warnings.warn(text, ResourceWarning, stacklevel=2, source=self)
+
     def owner(self) -> int:
         """Return the identifier of the thread that uses the endpoint."""
         return self._owner
@@ -305,9 +312,10 @@ class Endpoint:
             QueueClosed, WrongThread, WrongProcess: as with every use.
         """
         self._check_owner()
-        return QueueStats(
-            self._messages, self._bytes, self._decode_errors, self._waiting()
-        )
+        return QueueStats(*self._counts(), self._decode_errors, self._waiting())
+
+    def _counts(self) -> tuple[int, int]:
+        return self._messages, self._bytes
 
     def _waiting(self) -> int:
         return 0

@@ -7,8 +7,8 @@ the thread that made it. `docs/runtime.md` explains each promise.
 
 from .async_queues import ZmqAsyncPullQueue, ZmqAsyncPushQueue
 from .blocking_queues import ZmqPubQueue, ZmqPullQueue, ZmqPushQueue, ZmqSubQueue
+from .carriers import MAX_LENT_BYTES
 from .endpoint import HIGH_WATER_MARK, LINGER_S, MAX_MESSAGE_BYTES, QueueStats
-from .lending import MAX_LENT_BYTES
 from .sending import Frame, Raw
 
 __all__ = [

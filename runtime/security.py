@@ -179,6 +179,8 @@ def make_keys(folder: Path, name: str) -> tuple[Path, Path]:
     Raises:
         SecurityError: one of the files exists already, or cannot be written.
     """
+    if not name or Path(name).name != name:
+        raise SecurityError(f"{name!r}: expected a file's name, without a folder")
     made: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,160 @@
+"""How many messages a second a coroutine takes from a loaded socket."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import repeat
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import zmq
+import zmq.asyncio
+from msgen.runtime.queues import HIGH_WATER_MARK, ZmqAsyncPullQueue
+from queue_cases import SMALL, make_cases
+from queue_ends import MSGEN, PYZMQ, Pusher, fresh_address
+from queue_workers import Worker, close_parts
+from timing import ratio
+
+RECV = "zmq.asyncio"
+RECV_DECODE = "zmq.asyncio + codec"
+
+ASYNCIO = "asyncio"
+UVLOOP = "uvloop"
+
+_WARM_UP = 500
+
+
+@dataclass
+class AsyncRow:
+    """One rival's figures on one loop; the ratio is its rate divided by zmq.asyncio's."""
+
+    loop: str
+    rival: str
+    messages_per_s: float
+    ratio: float
+
+
+def has_uvloop() -> bool:
+    return find_spec("uvloop") is not None
+
+
+class AsyncPuller:
+    """A worker's part: it binds, and receives as fast as its loop lets it."""
+
+    def __init__(self, rival: str, loop: str, addr: str) -> None:
+        self._rival = rival
+        self._addr = addr
+        self._loop = _new_loop(loop)
+        self._get, self._stop = self._loop.run_until_complete(self._start())
+
+    async def _start(
+        self,
+    ) -> tuple[Callable[[], Awaitable[object]], Callable[[], object]]:
+        codec = make_cases()[SMALL].codec
+        if self._rival == MSGEN:
+            queue = ZmqAsyncPullQueue(self._addr, True, codec)
+            return queue.get, queue.stop
+        socket = _context().socket(zmq.PULL)
+        socket.set_hwm(HIGH_WATER_MARK)
+        socket.linger = 0
+        socket.bind(self._addr)
+        if self._rival == RECV:
+            return socket.recv, socket.close
+
+        async def get() -> object:
+            return codec.decode(await socket.recv())
+
+        return get, socket.close
+
+    def receive(self, messages: int) -> float:
+        """Receive so many messages; return the messages per second, from the first to the last."""
+        return self._loop.run_until_complete(self._receive(messages))
+
+    async def _receive(self, messages: int) -> float:
+        get = self._get
+        await get()
+        start = perf_counter()
+        for _ in repeat(None, messages - 1):
+            await get()
+        return (messages - 1) / (perf_counter() - start)
+
+    def close(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.run_until_complete(self._end())
+            self._loop.close()
+
+    async def _end(self) -> None:
+        self._stop()
+
+
+@cache
+def _context() -> zmq.asyncio.Context:
+    return zmq.asyncio.Context()
+
+
+def _new_loop(name: str) -> asyncio.AbstractEventLoop:
+    maker: Any = import_module(name)
+    loop: asyncio.AbstractEventLoop = maker.new_event_loop()
+    return loop
+
+
+def measure_async(
+    players: Sequence[Worker], folder: Path, rounds: int, messages: int
+) -> list[AsyncRow]:
+    """Measure all rivals in turns, on each loop that is installed.
+
+    Args:
+        players: the sender, which is a bare socket for all, and the receiver.
+        messages: of one measurement.
+    """
+    loops = [ASYNCIO, UVLOOP] if has_uvloop() else [ASYNCIO]
+    keys = [(loop, rival) for loop in loops for rival in (RECV, RECV_DECODE, MSGEN)]
+    rates: dict[tuple[str, str], list[float]] = {key: [] for key in keys}
+    shuffle = random.Random(0).shuffle
+    order = list(keys)
+    for _ in range(rounds):
+        shuffle(order)
+        for key in order:
+            rates[key].append(_run(players, folder, key, messages))
+    return [
+        AsyncRow(*key, median(rates[key]), ratio(rates[key], rates[key[0], RECV]))
+        for key in keys
+    ]
+
+
+def _run(
+    players: Sequence[Worker], folder: Path, key: tuple[str, str], messages: int
+) -> float:
+    sender, receiver = players
+    loop, rival = key
+    addr = fresh_address(folder)
+    receiver.open(AsyncPuller, rival, loop, addr)
+    sender.open(Pusher, PYZMQ, SMALL, addr)
+    for count in (_WARM_UP, messages):
+        receiver.begin("receive", count)
+        sender.ask("send", count)
+        rate: float = receiver.result()
+    close_parts(players)
+    return rate
+
+
+def print_async(rows: Sequence[AsyncRow]) -> None:
+    print(
+        f"\nasynchronous pull: {SMALL} messages of a bare sending socket, awaited one by one"
+    )
+    print(f"  {'loop':<17}{'way':<24}{'messages/s':>12}{'us':>8}{'x zmq.asyncio':>16}")
+    for row in rows:
+        print(
+            f"  {row.loop if row.rival == RECV else '':<17}{row.rival:<24}"
+            f"{row.messages_per_s:>12,.0f}{1e6 / row.messages_per_s:>8.2f}{row.ratio:>16.2f}"
+        )
+    if not has_uvloop():
+        print(f"  {UVLOOP:<17}not installed")

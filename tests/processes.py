@@ -1,0 +1,46 @@
+"""Other processes for tests: real ones, started quickly, and never left behind.
+
+They are forked from a server that has imported torch and msgen once, and has no queue.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+GENEROUS = 120.0
+"""Seconds that a loaded machine may take; waits end as soon as the event is there."""
+
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["children"])
+
+
+@contextmanager
+def running(target: Callable[..., None], *args: Any) -> Iterator[BaseProcess]:
+    """Run a function of `children` in another process, which is gone afterwards."""
+    process = CONTEXT.Process(target=target, args=args)
+    process.start()
+    try:
+        yield process
+    finally:
+        if process.is_alive():
+            process.kill()
+        process.join()
+
+
+def finished(process: BaseProcess) -> None:
+    """Wait until a process has ended well."""
+    process.join(GENEROUS)
+    assert process.exitcode == 0
+
+
+def until(condition: Callable[[], object], within: float = GENEROUS) -> None:
+    """Wait for a condition that nothing signals."""
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.005)
