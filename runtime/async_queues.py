@@ -6,9 +6,11 @@ taken without leaving the coroutine. Any loop with `add_reader` does, uvloop's t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable
 from functools import partial
 from threading import get_ident
+from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +19,7 @@ import zmq
 from .codec import Codec
 from .endpoint import DEFAULT, Endpoint, Options, Timeout, time_left
 from .errors import DecodeError, QueueClosed, QueueEmpty, QueueFull
+from .outflow import LOOK_EVERY_S
 from .receiving import NOW, Receiver, check_limit
 from .sending import Frame, Raw, Sender, frames_of
 from .turns import Expired, Turns
@@ -40,9 +43,9 @@ class _OnLoop(Endpoint):
     def _start_turns(self) -> None:
         self._turns = Turns(self._signal, partial(_has, self._raw, self._waits_for))
 
-    def _close(self, linger_s: float) -> None:
+    def _close(self, deadline: float) -> None:
         self._turns.stop(QueueClosed(f"{self.addr}: the queue was stopped meanwhile"))
-        super()._close(linger_s)
+        super()._close(deadline)
 
     async def __aenter__(self: A) -> A:
         return self
@@ -57,7 +60,7 @@ class _OnLoop(Endpoint):
 
     async def _may_use(self) -> None:
         """Let other tasks run if it is time, then check that the queue can be used here."""
-        if self._turns.due():
+        if monotonic() >= self._turns.slice_ends:
             await self._turns.share()
         self._check_owner()
 
@@ -100,11 +103,34 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
             QueueFull: nothing could be sent in time.
             QueueClosed, WrongThread, WrongProcess: the queue cannot be used here, or was stopped.
         """
-        if self._turns.due():
+        if monotonic() >= self._turns.slice_ends:
             await self._turns.share()
         if get_ident() != self._owner:
             self._refuse()
-        return await self._put_frames(self._encode(msg, self._threshold), timeout)
+        return await self._put_frames(self._encode(msg), timeout)
+
+    async def drain(self, timeout: Timeout = DEFAULT) -> bool:  # type: ignore[override]
+        """Wait until all that was put has arrived; see `ZmqPushQueue`."""
+        await self._may_use()
+        outflow = self._outflow
+        if outflow is None:
+            return False
+        deadline = self._deadline(timeout)
+        while not outflow.ended():
+            if deadline is not None and monotonic() >= deadline:
+                return False
+            await asyncio.sleep(LOOK_EVERY_S)
+        return True
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._socket is not None and self._carrier.messages:
+            await self.drain(self.linger_s)
+        self.stop()
 
     async def put_many(self, msgs: Iterable[M], timeout: Timeout = DEFAULT) -> None:
         """Send messages, as one batch message where the group has one; see `ZmqPushQueue`."""
@@ -123,14 +149,16 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
     ) -> zmq.MessageTracker | None:
         """Send an encoded message; see `ZmqPushQueue`."""
         await self._may_use()
-        return await self._put_frames(frames_of(raw), timeout)
+        return await self._put_frames(
+            raw if type(raw) is bytes else frames_of(raw), timeout
+        )
 
     async def _put_frames(
-        self, frames: Sequence[Any], timeout: Timeout
+        self, frames: Any, timeout: Timeout
     ) -> zmq.MessageTracker | None:
         turns = self._turns
         try:
-            if not turns:
+            if not turns.queue:
                 try:
                     return self._transmit(frames)
                 except zmq.Again:
@@ -175,17 +203,19 @@ class ZmqAsyncPullQueue(_OnLoop, Receiver[M]):
             QueueClosed, WrongThread, WrongProcess: the queue cannot be used here, or was stopped.
         """
         turns = self._turns
-        if turns.due():
+        if monotonic() >= turns.slice_ends:
             await turns.share()
         if get_ident() != self._owner:
             self._refuse()
-        if not turns:
+        if not (turns.queue or self._held):
             try:
-                return self._get_now()
+                head = self._recv(NOW)
             except zmq.Again:
                 pass
             except zmq.ContextTerminated:
                 raise self._closed_by_exit() from None
+            else:
+                return self._unpack(head)
         return await self._in_turn(self._get_now, timeout)
 
     async def get_many(self, max_messages: int, timeout: Timeout = DEFAULT) -> list[M]:

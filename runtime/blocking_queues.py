@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from threading import get_ident
 from typing import Any, TypeVar
 
@@ -41,7 +41,7 @@ class _Put(Sender[M]):
         """
         if get_ident() != self._owner:
             self._refuse()
-        frames = self._encode(msg, self._threshold)
+        frames = self._encode(msg)
         try:
             return self._transmit(frames)
         except zmq.Again:
@@ -86,11 +86,9 @@ class _Put(Sender[M]):
             MessageTooLarge, QueueFull, QueueClosed, WrongThread, WrongProcess: as for `put`.
         """
         self._check_owner()
-        return self._put_frames(frames_of(raw), timeout)
+        return self._put_frames(raw if type(raw) is bytes else frames_of(raw), timeout)
 
-    def _put_frames(
-        self, frames: Sequence[Any], timeout: Timeout
-    ) -> zmq.MessageTracker | None:
+    def _put_frames(self, frames: Any, timeout: Timeout) -> zmq.MessageTracker | None:
         try:
             return self._transmit(frames)
         except zmq.Again:
@@ -100,7 +98,7 @@ class _Put(Sender[M]):
         return self._transmit_later(frames, timeout)
 
     def _transmit_later(
-        self, frames: Sequence[Any], timeout: Timeout
+        self, frames: Any, timeout: Timeout
     ) -> zmq.MessageTracker | None:
         deadline = self._deadline(timeout)
         while True:
@@ -152,6 +150,7 @@ class ZmqPubQueue(_Put[M]):
         self._subscribers = 0
 
     def _configure(self, socket: zmq.Socket[bytes]) -> None:
+        super()._configure(socket)
         socket.set(zmq.XPUB_VERBOSER, 1)
         socket.set(zmq.XPUB_NODROP, 1)
 
@@ -187,9 +186,7 @@ class ZmqPubQueue(_Put[M]):
         self._forget_the_gone()
         return super().put(msg, timeout)
 
-    def _put_frames(
-        self, frames: Sequence[Any], timeout: Timeout
-    ) -> zmq.MessageTracker | None:
+    def _put_frames(self, frames: Any, timeout: Timeout) -> zmq.MessageTracker | None:
         self._forget_the_gone()
         return super()._put_frames(frames, timeout)
 
@@ -225,7 +222,14 @@ class _Get(Receiver[M]):
             self._refuse()
         if self._held:
             return self._take_held()
-        return self._unpack(self._receive(timeout))
+        if timeout is DEFAULT and self._timeout is None:
+            try:
+                head = self._recv()
+            except zmq.ContextTerminated:
+                raise self._closed_by_exit() from None
+        else:
+            head = self._receive(timeout)
+        return self._unpack(head)
 
     def get_many(self, max_messages: int, timeout: Timeout = DEFAULT) -> list[M]:
         """Receive what is there, at least one message; batches are opened.

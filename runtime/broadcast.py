@@ -31,6 +31,7 @@ from .errors import (
     StepGap,
 )
 from .frames import DEFAULT_THRESHOLD
+from .monitors import Monitor
 from .receiving import NOW, M
 from .roster import RankState, Roster
 from .sending import Frame, Raw, Sender, frames_of
@@ -79,6 +80,7 @@ class StepPublisher(Sender[M]):
         self._next = 0
 
     def _configure(self, socket: zmq.Socket[bytes]) -> None:
+        super()._configure(socket)
         socket.set(zmq.XPUB_VERBOSER, 1)
         socket.set(zmq.XPUB_NODROP, 1)
 
@@ -125,9 +127,7 @@ class StepPublisher(Sender[M]):
             SubscribersMissing, RankLost, RankStalled, ...: as for `put_raw`.
         """
         self._check_owner()
-        return self.put_raw(
-            [self._encode(msg, self._threshold) for msg in msgs], timeout
-        )
+        return self.put_raw([self._encode(msg) for msg in msgs], timeout)
 
     def put_raw(self, messages: Iterable[Raw], timeout: Timeout = DEFAULT) -> RawStep:
         """Send encoded messages as one step, such as those of a pull queue's `get_raw`.
@@ -242,7 +242,7 @@ class StepSubscriber(Endpoint, Generic[M]):
                 f"rank: expected 1 to {world_size - 1} of a world of {world_size}, got {rank}; "
                 "rank 0 publishes"
             )
-        self._monitor: zmq.Socket[Any] | None = None
+        self._monitor: Monitor | None = None
         super().__init__(addr, False, **options)
         self.codec = codec
         self.rank = rank
@@ -259,15 +259,12 @@ class StepSubscriber(Endpoint, Generic[M]):
         self._raw.send(SUBSCRIBE + who.pack(), NOW)
 
     def _configure(self, socket: zmq.Socket[bytes]) -> None:
-        self._monitor = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-        self._poll.register(int(self._monitor.get(zmq.FD)), select.POLLIN)
+        self._monitor = Monitor(socket, zmq.EVENT_DISCONNECTED)
+        self._poll.register(self._monitor.descriptor, select.POLLIN)
 
-    def _shut(self, socket: zmq.Socket[bytes], linger_s: float) -> None:
+    def _before_closing(self, deadline: float) -> None:
         if self._monitor is not None:
-            with contextlib.suppress(zmq.ZMQError):
-                socket.disable_monitor()
-            self._monitor.close(linger=0)
-        super()._shut(socket, linger_s)
+            self._monitor.close()
 
     def get(self, timeout: Timeout = DEFAULT) -> list[M]:
         """Receive the messages of the next step.
@@ -336,8 +333,7 @@ class StepSubscriber(Endpoint, Generic[M]):
     def _publisher_left(self) -> bool:
         assert self._monitor is not None
         left = False
-        while int(self._monitor.get(zmq.EVENTS)) & zmq.POLLIN:
-            self._monitor.recv_multipart(NOW)
+        while self._monitor.next():
             left = True
         return left
 

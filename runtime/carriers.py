@@ -45,18 +45,18 @@ class Copying:
         self.messages = 0
         self.bytes = 0
 
-    def transmit(self, frames: Sequence[Any]) -> zmq.MessageTracker | None:
-        """Send frames now.
+    def transmit(self, frames: Any) -> zmq.MessageTracker | None:
+        """Send a message's only frame, or its frames, now.
 
         Raises:
             zmq.Again: there is no room.
             MessageTooLarge: and nothing was sent.
         """
-        if len(frames) == 1:
-            size = len(frames[0])
+        if type(frames) is bytes:
+            size = len(frames)
             if size > self._limit:
                 self._refuse(size)
-            self._send(frames[0], _LAST)
+            self._send(frames, _LAST)
         else:
             size = self.size(frames)
             # One call in C: a signal's handler cannot come between two frames of a message. Once
@@ -66,12 +66,14 @@ class Copying:
         self.bytes += size
         return None
 
-    def size(self, frames: Sequence[Any]) -> int:
+    def size(self, frames: Any) -> int:
         """Return the bytes of a message.
 
         Raises:
             MessageTooLarge: they are more than the limit.
         """
+        if type(frames) is bytes:
+            frames = (frames,)
         size = 0
         for frame in frames:
             size += frame.nbytes if isinstance(frame, memoryview) else len(frame)
@@ -90,7 +92,7 @@ class Copying:
         """How many bytes ZeroMQ reads from the caller's memory."""
         return 0
 
-    def has_room(self, frames: Sequence[Any]) -> bool:
+    def has_room(self, frames: Any) -> bool:
         """Say whether so much more may be lent."""
         return True
 
@@ -114,8 +116,8 @@ class Lending(Copying):
         self._loans: deque[tuple[zmq.MessageTracker, int]] = deque()
         self._lent = 0
 
-    def transmit(self, frames: Sequence[Any]) -> zmq.MessageTracker | None:
-        """Send frames now.
+    def transmit(self, frames: Any) -> zmq.MessageTracker | None:
+        """Send a message's only frame, or its frames, now.
 
         Returns:
             A tracker of all of them.
@@ -124,6 +126,8 @@ class Lending(Copying):
             zmq.Again: there is no room, or too much is lent already.
             MessageTooLarge: and nothing was sent.
         """
+        if type(frames) is bytes:
+            frames = (frames,)
         size = self.size(frames)
         if not self.has_room(frames):
             raise zmq.Again
@@ -143,7 +147,7 @@ class Lending(Copying):
         self._collect()
         return self._lent
 
-    def has_room(self, frames: Sequence[Any]) -> bool:
+    def has_room(self, frames: Any) -> bool:
         if not self._lent:
             return True
         self._collect()
@@ -165,7 +169,7 @@ class Lending(Copying):
             self._lent -= self._loans.popleft()[1]
 
 
-def _flags(frames: Sequence[Any]) -> list[int]:
+def _flags(frames: Sequence[object]) -> list[int]:
     flags = [_MORE] * len(frames)
     flags[-1] = _LAST
     return flags

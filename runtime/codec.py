@@ -87,12 +87,13 @@ class Codec(Generic[M]):
         self._pack = pack
         self.encode: Callable[[M], bytes] = self._make_encode(encoders, pack)
         self.decode: Callable[[Buffer], M] = self._make_decode(by_header)
+        self._has_payloads = any(
+            isinstance(part, (table.Bytes, table.Tensor))
+            for part in _parts_within(records, self._messages.values())
+        )
         self.encode_frames: EncodeFrames[M] = (
             self._make_encode_frames(encoders, pack)
-            if any(
-                isinstance(part, (table.Bytes, table.Tensor))
-                for part in _parts_within(records, self._messages.values())
-            )
+            if self._has_payloads
             else self._make_encode_single(self.encode)
         )
         self.decode_frames: Callable[[Sequence[Buffer]], M] = self._make_decode_frames(
@@ -159,6 +160,26 @@ class Codec(Generic[M]):
             return [encode_slowly(msg, frames, cause), *frames.buffers]
 
         return encode_frames
+
+    def encoder(self, threshold: int) -> Callable[[M], bytes | list[Buffer]]:
+        """Return a function that encodes a message to its only frame, or else to its frames.
+
+        Args:
+            threshold: bytes from which a payload is given a frame of its own.
+        """
+        if not self._has_payloads:
+            return self.encode
+        encode_frames = self.encode_frames
+
+        def encode(msg: M) -> bytes | list[Buffer]:
+            """Encode a message of the group.
+
+            Raises:
+                EncodeError: a value does not fit its field; `path` names it.
+            """
+            return encode_frames(msg, threshold)
+
+        return encode
 
     def _make_encode_single(self, encode: Callable[[M], bytes]) -> EncodeFrames[M]:
         def encode_frames(msg: M, threshold: int = DEFAULT_THRESHOLD) -> list[Buffer]:

@@ -15,6 +15,7 @@ import os
 import threading
 import weakref
 from multiprocessing import util
+from time import monotonic
 from typing import Any, Protocol
 
 import zmq
@@ -38,8 +39,8 @@ class Resident(Protocol):
     def stop(self) -> None:
         """Close it, from its own thread."""
 
-    def close_at_exit(self) -> None:
-        """Close it, from whatever thread exits."""
+    def close_at_exit(self, deadline: float) -> None:
+        """Close it by then, from whatever thread exits."""
 
     def disown(self) -> None:
         """Make it refuse all use: this process is a forked child."""
@@ -64,7 +65,8 @@ class _Home:
     def close(self) -> None:
         """Close every resident, then end the context once their messages are out."""
         linger_s = max((each.linger_s for each in self.residents), default=0.0)
-        in_use = [each for each in list(self.residents) if not _close(each)]
+        deadline = monotonic() + linger_s
+        in_use = [each for each in list(self.residents) if not _close(each, deadline)]
         if not in_use:
             self.context.term()
         elif self._closer is not None:
@@ -87,13 +89,13 @@ class _Home:
         self._terminated.set()
 
 
-def _close(resident: Resident) -> bool:
+def _close(resident: Resident, deadline: float) -> bool:
     """Close a resident unless another thread may be using it."""
     owner = resident.owner()
     mine = owner == threading.get_ident()
     if not mine and any(thread.ident == owner for thread in threading.enumerate()):
         return False
-    resident.close_at_exit()
+    resident.close_at_exit(deadline)
     return True
 
 

@@ -28,6 +28,7 @@ import zmq
 
 from . import addresses, context
 from .errors import QueueClosed, WrongProcess, WrongThread
+from .monitors import Monitor
 from .security import Curve
 
 HIGH_WATER_MARK = 1000
@@ -39,8 +40,9 @@ LINGER_S = 1.0
 
 _NOBODY = -1
 _CLOSING_PATIENCE_MS = 5000
-_HEARTBEAT_MS = 2000
-_HEARTBEAT_TIMEOUT_MS = 10_000
+_KEEPALIVE_IDLE_S = 10
+_KEEPALIVE_INTERVAL_S = 5
+_KEEPALIVE_PROBES = 4
 _RECONNECT_MS = 10
 _RECONNECT_MAX_MS = 500
 
@@ -132,6 +134,7 @@ class Endpoint:
         self._timeout = timeout
         self.linger_s = linger
         self._max_message_bytes = max_message_bytes
+        self._binds = create
         self._path = address.path if create else None
         self._poll = select.poll()
         socket = context.context().socket(self._socket_type)
@@ -154,7 +157,8 @@ class Endpoint:
                 addresses.connect(socket, address)
                 self.addr = addr
         except BaseException:
-            self._shut(socket, 0)
+            self._before_closing(0.0)
+            self._shut(socket, 0.0)
             raise
         self._file = None if self._path is None else addresses.file_id(self._path)
         self._frees_late = create and address.transport == "tcp"
@@ -181,12 +185,12 @@ class Endpoint:
     def stop(self, linger: float | None = None) -> None:
         """Close the socket; a second time does nothing.
 
-        It returns at once. Messages on their way out get `linger` seconds more, in the background;
-        the process's exit waits for that. What is unsent then is dropped, as is what has been
-        received and not taken. A bound address is free, and its file gone, when this returns.
+        A sending end waits up to `linger` seconds until what was put has arrived; what has not may
+        be dropped then, and a warning is logged. What was received and not taken is
+        dropped. A bound address is free, and its file gone, when this returns.
 
         Args:
-            linger: seconds, instead of those that the queue was made with.
+            linger: seconds to wait, instead of those that the queue was made with; 0 drops.
 
         Raises:
             WrongThread: another thread made the queue.
@@ -195,36 +199,41 @@ class Endpoint:
         if self._socket is None:
             return
         self._check_owner()
-        self._close(self.linger_s if linger is None else linger)
+        self._close(monotonic() + (self.linger_s if linger is None else linger))
 
-    def _close(self, linger_s: float) -> None:
+    def _close(self, deadline: float) -> None:
+        """Close the socket; messages on their way out get until the deadline."""
         socket, self._socket = self._socket, None
         self._owner = _NOBODY
         context.leave(self)
         if socket is None or socket.closed:
             return
+        self._before_closing(deadline)
         if self._path is not None:
             addresses.remove_file(self._path, self._file)
         if self._frees_late:
-            self._shut_and_wait(socket, linger_s)
+            self._shut_and_wait(socket, deadline)
         else:
-            self._shut(socket, linger_s)
+            self._shut(socket, deadline)
 
-    def _shut_and_wait(self, socket: zmq.Socket[bytes], linger_s: float) -> None:
+    def _before_closing(self, deadline: float) -> None:
+        """Do what has to be done while the socket is still open, by the deadline."""
+
+    def _shut_and_wait(self, socket: zmq.Socket[bytes], deadline: float) -> None:
         """Close a socket and wait until its port is free, which libzmq does in the background.
 
         To unbind first would be simpler, and would drop the messages on their way out.
         """
         with contextlib.ExitStack() as stack:
             stack.enter_context(contextlib.suppress(zmq.ContextTerminated))
-            stack.callback(self._shut, socket, linger_s)
-            monitor = socket.get_monitor_socket(zmq.EVENT_CLOSED)
-            stack.callback(monitor.close, linger=0)
-            self._shut(socket, linger_s)
-            monitor.poll(_CLOSING_PATIENCE_MS)
+            stack.callback(self._shut, socket, deadline)
+            monitor = Monitor(socket, zmq.EVENT_CLOSED)
+            stack.callback(monitor.close)
+            self._shut(socket, deadline)
+            monitor.wait(_CLOSING_PATIENCE_MS)
 
-    def _shut(self, socket: zmq.Socket[bytes], linger_s: float) -> None:
-        socket.close(linger=math.ceil(linger_s * 1000))
+    def _shut(self, socket: zmq.Socket[bytes], deadline: float) -> None:
+        socket.close(linger=math.ceil(max(0.0, deadline - monotonic()) * 1000))
 
     def __enter__(self: E) -> E:
         return self
@@ -247,9 +256,10 @@ class Endpoint:
         """Return the identifier of the thread that uses the endpoint."""
         return self._owner
 
-    def close_at_exit(self) -> None:
-        """Close the socket from the thread that exits."""
-        self._close(self.linger_s)
+    def close_at_exit(self, deadline: float | None = None) -> None:
+        """Close the socket from the thread that exits, or that drops the queue."""
+        own = monotonic() + self.linger_s
+        self._close(own if deadline is None else min(own, deadline))
 
     def disown(self) -> None:
         """Refuse all use, in a forked child."""
@@ -344,9 +354,14 @@ def _check_options(
 
 
 def _configure_tcp(socket: zmq.Socket[bytes], address: addresses.Address) -> None:
-    """Notice peers that vanish without a word, such as a machine that lost its power."""
-    socket.set(zmq.HEARTBEAT_IVL, _HEARTBEAT_MS)
-    socket.set(zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS)
+    """Notice peers that vanish without a word, such as a machine that lost its power.
+
+    The system's keepalive does that, not ZeroMQ's heartbeats: a heartbeat waits behind the messages
+    of a receiver that is slow, and would drop it, and them.
+    """
     socket.set(zmq.TCP_KEEPALIVE, 1)
+    socket.set(zmq.TCP_KEEPALIVE_IDLE, _KEEPALIVE_IDLE_S)
+    socket.set(zmq.TCP_KEEPALIVE_INTVL, _KEEPALIVE_INTERVAL_S)
+    socket.set(zmq.TCP_KEEPALIVE_CNT, _KEEPALIVE_PROBES)
     if ":" in address.host:
         socket.set(zmq.IPV6, 1)

@@ -143,7 +143,8 @@ class _Gate:
             self._authenticator.stop()
             self._authenticator = None
 
-    close_at_exit = stop
+    def close_at_exit(self, deadline: float) -> None:
+        self.stop()
 
     def disown(self) -> None:
         global _open_gate

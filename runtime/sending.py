@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import zmq
 
 from .carriers import MAX_LENT_BYTES, Copying, Lending
 from .codec import Codec
-from .endpoint import MAX_MESSAGE_BYTES, Endpoint, Options
+from .endpoint import DEFAULT, MAX_MESSAGE_BYTES, Endpoint, Options, Timeout
 from .errors import QueueFull
 from .frames import DEFAULT_THRESHOLD
+from .outflow import KNOWN, Outflow
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 M = TypeVar("M")
+
+_log = logging.getLogger(__name__)
 
 Frame: TypeAlias = bytes | bytearray | memoryview | zmq.Frame
 """A frame of an encoded message."""
@@ -47,10 +52,10 @@ class Sender(Endpoint, Generic[M]):
         max_lent_bytes: int = MAX_LENT_BYTES,
         **options: Unpack[Options],
     ) -> None:
+        self._outflow: Outflow | None = None
         super().__init__(addr, create, **options)
         self.codec = codec
-        self._threshold = threshold
-        self._encode = codec.encode_frames
+        self._encode = codec.encoder(threshold)
         carrier = (
             self._raw.send,
             self.addr,
@@ -59,7 +64,7 @@ class Sender(Endpoint, Generic[M]):
         self._carrier = Copying(*carrier) if copy else Lending(*carrier, max_lent_bytes)
         self._transmit = self._carrier.transmit
 
-    def _encode_many(self, msgs: Iterable[M]) -> list[list[Any]]:
+    def _encode_many(self, msgs: Iterable[M]) -> list[bytes | list[Any]]:
         """Encode messages into one batch where the group has one, else each for itself.
 
         Raises:
@@ -70,10 +75,47 @@ class Sender(Endpoint, Generic[M]):
         if batch is not None:
             together = list(msgs)
             msgs = [batch(together)] if together else []
-        encoded = [self._encode(msg, self._threshold) for msg in msgs]
+        encoded = [self._encode(msg) for msg in msgs]
         for frames in encoded:
             self._carrier.size(frames)
         return encoded
+
+    def _configure(self, socket: zmq.Socket[bytes]) -> None:
+        if KNOWN:
+            self._outflow = Outflow(socket, connects=not self._binds)
+
+    def drain(self, timeout: Timeout = DEFAULT) -> bool:
+        """Wait until all that was put has arrived.
+
+        Over ipc the receiving process has read it then, though not necessarily got it from its
+        queue; over tcp its system has acknowledged it.
+
+        Args:
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            Whether it has. False, too, on systems other than Linux, which do not tell.
+
+        Raises:
+            QueueClosed, WrongThread, WrongProcess: the queue cannot be used here.
+        """
+        self._check_owner()
+        return self._outflow is not None and self._outflow.wait(self._deadline(timeout))
+
+    def _before_closing(self, deadline: float) -> None:
+        outflow, self._outflow = self._outflow, None
+        if outflow is not None:
+            if (
+                deadline > monotonic()
+                and self._carrier.messages
+                and not outflow.wait(deadline)
+            ):
+                _log.warning(
+                    "%s: stopped while messages were on their way; what had not arrived within "
+                    "the linger time may be dropped",
+                    self.addr,
+                )
+            outflow.close()
 
     def _counts(self) -> tuple[int, int]:
         return self._carrier.messages, self._carrier.bytes

@@ -150,8 +150,8 @@ def decode_step(codec: Codec[M], step: RawStep) -> list[M]:
     bad: list[tuple[int, Any, DecodeError]] = []
     for index, frames in enumerate(step.messages):
         try:
-            if len(frames) == 1:
-                good.append(codec.decode(plain_frames(frames)[0]))
+            if len(frames) == 1 and type(frames[0]) is bytes:
+                good.append(codec.decode(frames[0]))
             else:
                 good.append(codec.decode_frames(plain_frames(frames)))
         except DecodeError as error:

@@ -39,28 +39,25 @@ class Turns:
         signal: the socket's descriptor.
         ready: says whether the socket has what they wait for; looks at the socket, so that the
             descriptor tells of later events.
+
+    Attributes:
+        queue: those who wait, in order; a coroutine may take something itself where nobody does.
+        slice_ends: when, on the monotonic clock, a coroutine should `share` the loop before it
+            goes on.
     """
 
     def __init__(self, signal: int, ready: Callable[[], bool]) -> None:
         self._signal = signal
         self._ready = ready
-        self._queue: deque[asyncio.Future[None]] = deque()
+        self.queue: deque[asyncio.Future[None]] = deque()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watching = False
-        self._slice_ends = 0.0
+        self.slice_ends = 0.0
         self._error: Exception | None = None
-
-    def __bool__(self) -> bool:
-        """Say whether someone waits."""
-        return bool(self._queue)
-
-    def due(self) -> bool:
-        """Say whether the loop's other tasks should run now; if so, await `share`."""
-        return monotonic() >= self._slice_ends
 
     async def share(self) -> None:
         """Let the loop's other tasks run."""
-        self._slice_ends = monotonic() + _SLICE_S
+        self.slice_ends = monotonic() + _SLICE_S
         await asyncio.sleep(0)
 
     async def take(
@@ -84,10 +81,10 @@ class Turns:
         loop = asyncio.get_running_loop()
         deadline = None if timeout is None else loop.time() + timeout
         ticket: asyncio.Future[None] = loop.create_future()
-        self._queue.append(ticket)
+        self.queue.append(ticket)
         try:
             while True:
-                if self._queue[0] is ticket:
+                if self.queue[0] is ticket:
                     try:
                         return attempt()
                     except zmq.Again:
@@ -107,13 +104,13 @@ class Turns:
                 finally:
                     if timer is not None:
                         timer.cancel()
-                self._slice_ends = monotonic() + _SLICE_S
+                self.slice_ends = monotonic() + _SLICE_S
                 if self._error is not None:
                     raise self._error
-                place = self._queue.index(ticket)
-                ticket = self._queue[place] = loop.create_future()
+                place = self.queue.index(ticket)
+                ticket = self.queue[place] = loop.create_future()
         finally:
-            self._queue.remove(ticket)
+            self.queue.remove(ticket)
             self.look()
 
     def look(self) -> None:
@@ -121,14 +118,14 @@ class Turns:
 
         To be called after every other look at the socket, which takes the signal away.
         """
-        if self._queue and self._error is None and self._ready():
-            _wake(self._queue[0])
+        if self.queue and self._error is None and self._ready():
+            _wake(self.queue[0])
 
     def stop(self, error: Exception) -> None:
         """End all waits with an error."""
         self._unwatch()
         self._error = error
-        for ticket in self._queue:
+        for ticket in self.queue:
             _wake(ticket)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -145,7 +142,7 @@ class Turns:
         self._watching = False
 
     def _on_signal(self) -> None:
-        if not self._queue:
+        if not self.queue:
             # Nobody waits: under load, being told of each arrival would cost more than it helps.
             self._unwatch()
             return

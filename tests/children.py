@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from msgen.generated import backend, tokenizer
 from msgen.generated.common import SamplingParams
-from msgen.runtime import BroadcastError, MsgenError
+from msgen.runtime import BroadcastError, MsgenError, QueueFull
 from msgen.runtime.broadcast import StepPublisher, StepSubscriber
 from msgen.runtime.queues import ZmqPubQueue, ZmqPullQueue, ZmqPushQueue, ZmqSubQueue
 
@@ -76,9 +76,24 @@ def stop_unsent(addr: str, linger: float, result: Connection) -> None:
     queue = ZmqPushQueue(addr, create=False, codec=backend.CODEC, linger=linger)
     for uid in range(10):
         queue.put(user(uid, 100_000))
+    result.send("stopping")
     start = time.monotonic()
     queue.stop()
     result.send(time.monotonic() - start)
+
+
+def put_until_full_and_stop(addr: str, result: Connection) -> None:
+    """Put until neither this process nor the receiver's takes any more, then stop."""
+    with ZmqPushQueue(
+        addr, create=False, codec=backend.CODEC, hwm=1, linger=PATIENCE
+    ) as queue:
+        put = 0
+        try:
+            while True:
+                queue.put(backend.AbortBackendMsg(put), timeout=1)
+                put += 1
+        except QueueFull:
+            result.send(put)
 
 
 def exit_without_stop(addr: str, create: bool, count: int) -> None:
