@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count, repeat
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 import zmq
@@ -125,11 +125,13 @@ class Pusher:
     def __init__(self, rival: str, case: str, addr: str) -> None:
         self._end = push_end(rival, make_cases()[case], addr, False)
 
-    def send(self, messages: int) -> None:
-        """Send so many messages, in whole batches."""
+    def send(self, messages: int) -> float:
+        """Send so many messages, in whole batches; return the thread's CPU seconds for each."""
         put, value = self._end.put, self._end.value
+        start = thread_time()
         for _ in repeat(None, messages // self._end.messages):
             put(value)
+        return (thread_time() - start) / messages
 
     def close(self) -> None:
         self._end.close()
@@ -147,15 +149,22 @@ class Puller:
             if (value := self._end.get()) != self._end.expected:
                 raise ValueError(f"expected {self._end.expected!r}, got {value!r}")
 
-    def receive(self, messages: int) -> float:
-        """Receive so many messages; return the messages per second, from the first to the last."""
+    def receive(self, messages: int) -> tuple[float, float]:
+        """Receive so many messages.
+
+        Returns:
+            The messages per second, from the first to the last, and the thread's CPU seconds for
+            each.
+        """
         get = self._end.get
         calls = messages // self._end.messages - 1
         get()
-        start = perf_counter()
+        start, cpu_start = perf_counter(), thread_time()
         for _ in repeat(None, calls):
             get()
-        return calls * self._end.messages / (perf_counter() - start)
+        elapsed, cpu = perf_counter() - start, thread_time() - cpu_start
+        rest = calls * self._end.messages
+        return rest / elapsed, cpu / rest
 
     def close(self) -> None:
         self._end.close()

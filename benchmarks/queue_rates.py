@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from queue_cases import BATCH, SMALL, make_cases
 from queue_ends import BATCHES, CODEC, MSGEN, PYZMQ, Puller, Pusher, fresh_address
@@ -20,15 +21,31 @@ _LEAST = 50 * BATCH
 
 @dataclass
 class RateRow:
-    """One rival's figures for one message; the ratio is its rate divided by bare pyzmq's."""
+    """One rival's figures for one message.
+
+    Attributes:
+        send_cpu_us: CPU time of the sending thread for each message, without ZeroMQ's own threads.
+        receive_cpu_us: CPU time of the receiving thread.
+        ratio: the rate divided by bare pyzmq's.
+    """
 
     case: str
     bytes: int
     rival: str
     messages_per_s: float
+    send_cpu_us: float
+    receive_cpu_us: float
     ratio: float
     least_ratio: float
     greatest_ratio: float
+
+
+class _Sample(NamedTuple):
+    """One measurement."""
+
+    rate: float
+    send_cpu_s: float
+    receive_cpu_s: float
 
 
 def measure_rates(
@@ -41,21 +58,22 @@ def measure_rates(
         slice_s: seconds of one measurement.
     """
     keys = [(case, rival) for case in make_cases() for rival in (PYZMQ, CODEC, MSGEN)]
-    keys.append((SMALL, BATCHES))
+    keys.insert(keys.index((SMALL, MSGEN)) + 1, (SMALL, BATCHES))
     counts = dict.fromkeys(keys, _LEAST)
     for key in keys:
-        rate = _run(players, folder, key, counts[key])
+        rate = _run(players, folder, key, counts[key]).rate
         counts[key] = max(_LEAST, int(rate * slice_s) // BATCH * BATCH)
-    rates: dict[tuple[str, str], list[float]] = {key: [] for key in keys}
+    samples: dict[tuple[str, str], list[_Sample]] = {key: [] for key in keys}
     shuffle = random.Random(0).shuffle
     order = list(keys)
     for _ in range(rounds):
         shuffle(order)
         for key in order:
-            rates[key].append(_run(players, folder, key, counts[key]))
+            samples[key].append(_run(players, folder, key, counts[key]))
     rows = []
     for case, rival in keys:
-        these, base = rates[case, rival], rates[case, PYZMQ]
+        these = [sample.rate for sample in samples[case, rival]]
+        base = [sample.rate for sample in samples[case, PYZMQ]]
         each = [one / other for one, other in zip(these, base)]
         rows.append(
             RateRow(
@@ -63,6 +81,8 @@ def measure_rates(
                 len(make_cases()[case].data),
                 rival,
                 median(these),
+                median(sample.send_cpu_s for sample in samples[case, rival]) * 1e6,
+                median(sample.receive_cpu_s for sample in samples[case, rival]) * 1e6,
                 ratio(these, base),
                 min(each),
                 max(each),
@@ -73,7 +93,7 @@ def measure_rates(
 
 def _run(
     players: Sequence[Worker], folder: Path, key: tuple[str, str], messages: int
-) -> float:
+) -> _Sample:
     sender, receiver = players
     case, rival = key
     addr = fresh_address(folder)
@@ -84,10 +104,10 @@ def _run(
     sender.ask("send", _WARM_UP)
     receiver.result()
     receiver.begin("receive", messages)
-    sender.ask("send", messages)
-    rate: float = receiver.result()
+    send_cpu_s = sender.ask("send", messages)
+    rate, receive_cpu_s = receiver.result()
     close_parts(players)
-    return rate
+    return _Sample(rate, send_cpu_s, receive_cpu_s)
 
 
 def print_rates(rows: Sequence[RateRow]) -> None:
@@ -95,17 +115,18 @@ def print_rates(rows: Sequence[RateRow]) -> None:
         "\nput and get: from one process to another, from the first message to the last"
     )
     print(
-        f"  {'message':<17}{'bytes':>8}  {'way':<24}{'messages/s':>12}{'us':>8}"
-        f"{'x pyzmq':>10}  {'(least to greatest)'}"
+        f"  {'message':<16}{'bytes':>7}  {'way':<22}{'messages/s':>11}{'us':>7}"
+        f"{'CPU us: send':>14}{'receive':>9}{'x pyzmq':>9}  (least to greatest)"
     )
     for row in rows:
         first = row.rival == PYZMQ
         print(
-            f"  {row.case if first else '':<17}{f'{row.bytes:,}' if first else '':>8}  "
-            f"{row.rival:<24}{row.messages_per_s:>12,.0f}{1e6 / row.messages_per_s:>8.2f}"
-            f"{row.ratio:>10.2f}  ({row.least_ratio:.2f} to {row.greatest_ratio:.2f})"
+            f"  {row.case if first else '':<16}{f'{row.bytes:,}' if first else '':>7}  "
+            f"{row.rival:<22}{row.messages_per_s:>11,.0f}{1e6 / row.messages_per_s:>7.2f}"
+            f"{row.send_cpu_us:>14.2f}{row.receive_cpu_us:>9.2f}{row.ratio:>9.2f}"
+            f"  ({row.least_ratio:.2f} to {row.greatest_ratio:.2f})"
         )
     print(
-        f"  {CODEC}: what a program without queues would write, "
+        f"  CPU: of the calling threads only. {CODEC}: what a program without queues would write, "
         "send(encode(message)) and decode(recv())"
     )

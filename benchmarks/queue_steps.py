@@ -10,7 +10,7 @@ from statistics import median
 
 from queue_ends import MSGEN, fresh_address
 from queue_ranks import Rank
-from queue_workers import Worker, close_parts
+from queue_workers import Worker, WorkerError, close_parts
 from timing import ratio
 
 GLOO = "gloo count + PUB each"
@@ -125,7 +125,7 @@ def _run(first: Worker, others: Sequence[Worker], steps: int, messages: int) -> 
     for rank in others:
         ended, passed = rank.result()
         if passed != sent:
-            raise ValueError(f"{rank.name} got {passed} messages of {sent}")
+            raise WorkerError(f"{rank.name}: got {passed} of {sent} messages")
         end = max(end, ended)
     rate: float = steps / (end - start)
     return rate

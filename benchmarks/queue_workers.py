@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
-PATIENCE_S = 60.0
+PATIENCE_S = 90.0
 """Seconds that a worker gets for one request: its first one imports torch."""
 _ENDING_S = 5.0
 
@@ -121,11 +121,9 @@ def workers(names: Sequence[str]) -> Iterator[list[Worker]]:
 
 
 def close_parts(players: Sequence[Worker]) -> None:
-    """Have workers close their parts, all at once."""
+    """Have workers close their parts, one after the other: a sender before its receiver."""
     for player in players:
-        player.begin("close")
-    for player in players:
-        player.result()
+        player.ask("close")
 
 
 def _serve(pipe: Connection) -> None:
@@ -136,7 +134,7 @@ def _serve(pipe: Connection) -> None:
     while True:
         try:
             what, args = pipe.recv()
-        except EOFError:
+        except (EOFError, OSError):
             break
         try:
             if isinstance(what, str):
@@ -145,6 +143,8 @@ def _serve(pipe: Connection) -> None:
                 if part is not None:
                     part.close()
                 part, value = what(*args), None
+                # What imports left behind would make each collection take long.
+                gc.freeze()
         except Exception:
             pipe.send((traceback.format_exc(), None))
         else:

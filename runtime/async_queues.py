@@ -58,12 +58,6 @@ class _OnLoop(Endpoint):
     ) -> None:
         self.stop()
 
-    async def _may_use(self) -> None:
-        """Let other tasks run if it is time, then check that the queue can be used here."""
-        if monotonic() >= self._turns.slice_ends:
-            await self._turns.share()
-        self._check_owner()
-
 
 def _has(raw: Any, events: int) -> bool:
     return bool(raw.get(zmq.EVENTS) & events)
@@ -103,15 +97,13 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
             QueueFull: nothing could be sent in time.
             QueueClosed, WrongThread, WrongProcess: the queue cannot be used here, or was stopped.
         """
-        if monotonic() >= self._turns.slice_ends:
-            await self._turns.share()
         if get_ident() != self._owner:
             self._refuse()
         return await self._put_frames(self._encode(msg), timeout)
 
     async def drain(self, timeout: Timeout = DEFAULT) -> bool:  # type: ignore[override]
         """Wait until all that was put has arrived; see `ZmqPushQueue`."""
-        await self._may_use()
+        self._check_owner()
         outflow = self._outflow
         if outflow is None:
             return False
@@ -134,7 +126,7 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
 
     async def put_many(self, msgs: Iterable[M], timeout: Timeout = DEFAULT) -> None:
         """Send messages, as one batch message where the group has one; see `ZmqPushQueue`."""
-        await self._may_use()
+        self._check_owner()
         encoded = self._encode_many(msgs)
         deadline = self._deadline(timeout)
         for sent, frames in enumerate(encoded):
@@ -148,7 +140,7 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
         self, raw: Raw, timeout: Timeout = DEFAULT
     ) -> zmq.MessageTracker | None:
         """Send an encoded message; see `ZmqPushQueue`."""
-        await self._may_use()
+        self._check_owner()
         return await self._put_frames(
             raw if type(raw) is bytes else frames_of(raw), timeout
         )
@@ -158,7 +150,7 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
     ) -> zmq.MessageTracker | None:
         turns = self._turns
         try:
-            if not turns.queue:
+            if not turns.queue and monotonic() < turns.slice_ends:
                 try:
                     return self._transmit(frames)
                 except zmq.Again:
@@ -203,11 +195,9 @@ class ZmqAsyncPullQueue(_OnLoop, Receiver[M]):
             QueueClosed, WrongThread, WrongProcess: the queue cannot be used here, or was stopped.
         """
         turns = self._turns
-        if monotonic() >= turns.slice_ends:
-            await turns.share()
         if get_ident() != self._owner:
             self._refuse()
-        if not (turns.queue or self._held):
+        if not (turns.queue or self._held) and monotonic() < turns.slice_ends:
             try:
                 head = self._recv(NOW)
             except zmq.Again:
@@ -220,13 +210,13 @@ class ZmqAsyncPullQueue(_OnLoop, Receiver[M]):
 
     async def get_many(self, max_messages: int, timeout: Timeout = DEFAULT) -> list[M]:
         """Receive what is there, at least one message; see `ZmqPullQueue`."""
-        await self._may_use()
+        self._check_owner()
         check_limit(max_messages)
         return await self._in_turn(partial(self._get_many_now, max_messages), timeout)
 
     async def get_raw(self, timeout: Timeout = DEFAULT) -> list[Frame]:
         """Receive the frames of a message without decoding them; see `ZmqPullQueue`."""
-        await self._may_use()
+        self._check_owner()
         return await self._in_turn(self._receive_raw, timeout)
 
     async def drain(self, timeout: float = 0.0) -> list[M]:

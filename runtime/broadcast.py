@@ -15,7 +15,7 @@ import contextlib
 import os
 import select
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Generic
 
 import zmq
@@ -259,6 +259,8 @@ class StepSubscriber(Endpoint, Generic[M]):
         self._raw.send(SUBSCRIBE + who.pack(), NOW)
 
     def _configure(self, socket: zmq.Socket[bytes]) -> None:
+        # Subscriptions go upstream, and ZeroMQ drops those for which there is no room.
+        socket.set(zmq.SNDHWM, HIGH_WATER_MARK)
         self._monitor = Monitor(socket, zmq.EVENT_DISCONNECTED)
         self._poll.register(self._monitor.descriptor, select.POLLIN)
 
@@ -315,6 +317,9 @@ class StepSubscriber(Endpoint, Generic[M]):
                 return recv(NOW)
             except zmq.Again:
                 gone = self._publisher_left()
+                # A rank that waits has said all; one that takes nothing says nothing.
+                if self._next and self._told != self._next:
+                    self._tell()
             if gone:
                 try:
                     return recv(NOW)
@@ -347,26 +352,29 @@ class StepSubscriber(Endpoint, Generic[M]):
         publisher, number, counts = unpack_head(head)
         recv = self._recv
         total = sum(counts)
+        messages: list[list[Any]]
         try:
             if total == len(counts):
-                frames = list(map(recv, repeat(NOW, total)))
-                messages: list[Any] = [[frame] for frame in frames]
+                messages = [[frame] for frame in map(recv, repeat(NOW, total))]
             else:
                 # The first frame of a message is copied, its payloads are not.
-                copied = [index == 0 for count in counts for index in range(count)]
-                frames = list(map(recv, repeat(NOW), copied))
-                each = iter(frames)
-                messages = [list(islice(each, count)) for count in counts]
+                messages = [
+                    [recv(NOW), *map(recv, repeat(NOW, count - 1), repeat(False))]
+                    for count in counts
+                ]
+            fits = not self._raw.get(zmq.RCVMORE)
         except zmq.Again:
-            frames = []
-        if len(frames) != total or self._raw.get(zmq.RCVMORE):
+            fits = False
+        if not fits:
             raise BroadcastError(
                 f"{self.addr}: the head of step {number} does not fit the frames that follow it"
             )
         self._check_order(publisher, number)
         self._next = number + 1
         self._messages += 1
-        self._bytes += len(head) + sum(map(len, frames))
+        self._bytes += len(head) + sum(
+            len(frame) for each in messages for frame in each
+        )
         if self._next - self._told >= self._tell_every:
             self._tell()
         return RawStep(number, messages)

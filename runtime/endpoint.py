@@ -112,6 +112,7 @@ class Endpoint:
     """
 
     _socket_type: ClassVar[int]
+    _socket: zmq.Socket[bytes] | None = None
 
     def __init__(
         self,
@@ -126,7 +127,6 @@ class Endpoint:
         insecure: bool = False,
     ) -> None:
         self._owner = _NOBODY
-        self._socket: zmq.Socket[bytes] | None = None
         _check_options(hwm, max_message_bytes, linger, timeout)
         address = addresses.parse(addr, create=create)
         self._pid = os.getpid()
@@ -135,13 +135,13 @@ class Endpoint:
         self.linger_s = linger
         self._max_message_bytes = max_message_bytes
         self._binds = create
+        self._inside = address.transport == "inproc"
         self._path = address.path if create else None
         self._poll = select.poll()
         socket = context.context().socket(self._socket_type)
         try:
             socket.set_hwm(hwm)
             socket.set(zmq.MAXMSGSIZE, max_message_bytes)
-            socket.set(zmq.LINGER, math.ceil(linger * 1000))
             socket.set(zmq.RECONNECT_IVL, _RECONNECT_MS)
             socket.set(zmq.RECONNECT_IVL_MAX, _RECONNECT_MAX_MS)
             if address.transport == "tcp":
@@ -233,7 +233,9 @@ class Endpoint:
             monitor.wait(_CLOSING_PATIENCE_MS)
 
     def _shut(self, socket: zmq.Socket[bytes], deadline: float) -> None:
-        socket.close(linger=math.ceil(max(0.0, deadline - monotonic()) * 1000))
+        # A receiving end has subscriptions to send at most. To linger for them would connect to
+        # whoever binds the address next.
+        socket.close(linger=0)
 
     def __enter__(self: E) -> E:
         return self

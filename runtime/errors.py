@@ -6,7 +6,19 @@ from typing import Any
 
 
 class MsgenError(Exception):
-    """Base class of the runtime's errors."""
+    """Base class of the runtime's errors; all of them keep their attributes when pickled."""
+
+
+class _WithAttributes(MsgenError):
+    """An error whose constructor takes its text and then its attributes, in order."""
+
+    _names: tuple[str, ...] = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (
+            str(self),
+            *(getattr(self, name) for name in self._names),
+        )
 
 
 _LONGEST_PATH = 500
@@ -114,12 +126,14 @@ def _one_line(text: str, longest: int) -> str:
     return text
 
 
-class QueueFull(MsgenError):
+class QueueFull(_WithAttributes):
     """A queue took no message within the timeout; the message was not sent.
 
     Attributes:
         sent: how many messages of a `put_many` had been sent before; 0 for a single one.
     """
+
+    _names = ("sent",)
 
     def __init__(self, text: str, sent: int = 0) -> None:
         super().__init__(text)
@@ -150,12 +164,14 @@ class AddressError(MsgenError, ValueError):
     """An address is malformed, too long, or cannot be bound or connected to."""
 
 
-class AddressInUse(AddressError):
+class AddressInUse(_WithAttributes, AddressError):
     """Another queue is bound to the address already.
 
     Attributes:
         pid: the process that holds it, where the system tells.
     """
+
+    _names = ("pid",)
 
     def __init__(self, text: str, pid: int | None = None) -> None:
         super().__init__(text)
@@ -174,36 +190,42 @@ class BroadcastError(MsgenError):
     """The steps of a broadcast cannot reach every rank, or did not."""
 
 
-class SubscribersMissing(BroadcastError):
+class SubscribersMissing(_WithAttributes, BroadcastError):
     """Not all ranks have subscribed.
 
     Attributes:
         ranks: the missing ones, in order.
     """
 
+    _names = ("ranks",)
+
     def __init__(self, text: str, ranks: tuple[int, ...]) -> None:
         super().__init__(text)
         self.ranks = ranks
 
 
-class RankLost(BroadcastError):
+class RankLost(_WithAttributes, BroadcastError):
     """A rank that had subscribed is gone: its process ended, or its connection broke.
 
     Attributes:
         rank: which one.
     """
 
+    _names = ("rank",)
+
     def __init__(self, text: str, rank: int) -> None:
         super().__init__(text)
         self.rank = rank
 
 
-class RankRefused(BroadcastError):
+class RankRefused(_WithAttributes, BroadcastError):
     """A rank announced what this publisher cannot serve.
 
     Attributes:
         rank: which one.
     """
+
+    _names = ("rank",)
 
     def __init__(self, text: str, rank: int) -> None:
         super().__init__(text)
@@ -217,22 +239,26 @@ class RankStalled(QueueFull, BroadcastError):
         ranks: those that are furthest behind.
     """
 
+    _names = ("ranks",)
+
     def __init__(self, text: str, ranks: tuple[int, ...]) -> None:
         super().__init__(text)
         self.ranks = ranks
 
 
 class PublisherLost(BroadcastError):
-    """The publisher is gone, and all steps that it had sent were taken."""
+    """The publisher is gone, and all steps that came from it were taken."""
 
 
-class StepGap(BroadcastError):
+class StepGap(_WithAttributes, BroadcastError):
     """A step is missing, or comes from another publisher than the ones before.
 
     Attributes:
         expected: the sequence number that should have come.
         got: the one that came.
     """
+
+    _names = ("expected", "got")
 
     def __init__(self, text: str, expected: int, got: int) -> None:
         super().__init__(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
@@ -36,8 +37,8 @@ class Sender(Endpoint, Generic[M]):
         addr, create, options: see `Endpoint`.
         codec: of the group whose messages are sent.
         threshold: bytes from which a payload travels in a frame of its own.
-        copy: False sends such frames without copying them. `put` then returns a tracker, and the
-            message must not change until its `done` is true.
+        copy: False sends frames of 64 KiB and more without copying them. `put` then returns a
+            tracker, and the message must not change until its `done` is true.
         max_lent_bytes: with `copy=False`, how much may be on its way at once.
     """
 
@@ -81,7 +82,7 @@ class Sender(Endpoint, Generic[M]):
         return encoded
 
     def _configure(self, socket: zmq.Socket[bytes]) -> None:
-        if KNOWN:
+        if KNOWN and not self._inside:
             self._outflow = Outflow(socket, connects=not self._binds)
 
     def drain(self, timeout: Timeout = DEFAULT) -> bool:
@@ -116,6 +117,9 @@ class Sender(Endpoint, Generic[M]):
                     self.addr,
                 )
             outflow.close()
+
+    def _shut(self, socket: zmq.Socket[bytes], deadline: float) -> None:
+        socket.close(linger=math.ceil(max(0.0, deadline - monotonic()) * 1000))
 
     def _counts(self) -> tuple[int, int]:
         return self._carrier.messages, self._carrier.bytes

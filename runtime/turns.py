@@ -42,8 +42,8 @@ class Turns:
 
     Attributes:
         queue: those who wait, in order; a coroutine may take something itself where nobody does.
-        slice_ends: when, on the monotonic clock, a coroutine should `share` the loop before it
-            goes on.
+        slice_ends: when, on the monotonic clock, the loop's other tasks are due; from then on
+            nothing should be taken but by `take`.
     """
 
     def __init__(self, signal: int, ready: Callable[[], bool]) -> None:
@@ -54,11 +54,6 @@ class Turns:
         self._watching = False
         self.slice_ends = 0.0
         self._error: Exception | None = None
-
-    async def share(self) -> None:
-        """Let the loop's other tasks run."""
-        self.slice_ends = monotonic() + _SLICE_S
-        await asyncio.sleep(0)
 
     async def take(
         self,
@@ -83,7 +78,13 @@ class Turns:
         ticket: asyncio.Future[None] = loop.create_future()
         self.queue.append(ticket)
         try:
+            if monotonic() >= self.slice_ends:
+                # It keeps its place while the others run.
+                self.slice_ends = monotonic() + _SLICE_S
+                await asyncio.sleep(0)
             while True:
+                if self._error is not None:
+                    raise self._error
                 if self.queue[0] is ticket:
                     try:
                         return attempt()
@@ -105,8 +106,6 @@ class Turns:
                     if timer is not None:
                         timer.cancel()
                 self.slice_ends = monotonic() + _SLICE_S
-                if self._error is not None:
-                    raise self._error
                 place = self.queue.index(ticket)
                 ticket = self.queue[place] = loop.create_future()
         finally:
