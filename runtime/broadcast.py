@@ -317,9 +317,11 @@ class StepSubscriber(Endpoint, Generic[M]):
                 return recv(NOW)
             except zmq.Again:
                 gone = self._publisher_left()
-                # A rank that waits has said all; one that takes nothing says nothing.
-                if self._next and self._told != self._next:
-                    self._tell()
+            if self._next and self._told != self._next:
+                # A rank that waits has said all; one that takes nothing says nothing. Sending looks
+                # at the socket, so what it has must be looked for again.
+                self._tell()
+                continue
             if gone:
                 try:
                     return recv(NOW)
@@ -327,12 +329,12 @@ class StepSubscriber(Endpoint, Generic[M]):
                     raise PublisherLost(
                         f"{self.addr}: the publisher is gone: its process ended, its connection "
                         "broke, or it sent more than max_message_bytes; this rank took "
-                        f"{self._next or 0} steps"
+                        f"{self._messages} steps"
                     ) from None
             if not self._wait(deadline):
                 raise QueueEmpty(
                     f"{self.addr}: no step came within {self._seconds(timeout)} s; rank "
-                    f"{self.rank} took {self._next or 0} so far"
+                    f"{self.rank} took {self._messages} so far"
                 )
 
     def _publisher_left(self) -> bool:

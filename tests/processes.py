@@ -16,7 +16,10 @@ GENEROUS = 120.0
 """Seconds that a loaded machine may take; waits end as soon as the event is there."""
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["children"])
+# Installed modules: the server of Python 3.11 does not look into the tests' folder.
+CONTEXT.set_forkserver_preload(
+    ["msgen.generated.backend", "msgen.generated.tokenizer", "msgen.runtime.broadcast"]
+)
 
 
 @contextmanager
