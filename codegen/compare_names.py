@@ -8,6 +8,7 @@ from typing import TypeAlias
 from . import model
 from .changes import Change
 from .compare import Walk
+from .errors import Place
 from .model import EnumType, StructType
 
 _Ref: TypeAlias = StructType | EnumType
@@ -51,13 +52,13 @@ def compare_names(found: Walk) -> Iterator[Change]:
     yield from _unmet(
         {ref: each for ref, each in gone.items() if ref not in told},
         {ref: each for ref, each in fresh.items() if ref not in told},
-        set(found.old.groups) - set(homes),
+        {old: found.new.groups[new].place for old, new in homes.items()},
         set(found.new.groups) - set(homes.values()),
     )
 
 
 def _unmet(
-    gone: _Named, fresh: _Named, old_groups: set[str], new_groups: set[str]
+    gone: _Named, fresh: _Named, homes: Mapping[str, Place], new_groups: set[str]
 ) -> Iterator[Change]:
     """Tell what no message led to, or what only one version has."""
     moved: set[_Ref] = set()
@@ -69,12 +70,12 @@ def _unmet(
             moved |= {ref, same[0]}
             yield _renamed(old, fresh[same[0]])
     for ref, old in gone.items():
-        if ref not in moved and ref.group not in old_groups:
+        if ref not in moved and ref.group in homes:
             kind = _kind(old)
             yield Change(
                 f"{kind.upper()}_REMOVED",
                 f"{old.group}.{old.name}",
-                old.place,
+                homes[ref.group],
                 old.place,
                 f"{kind} '{old.name}' is gone",
                 old.name,

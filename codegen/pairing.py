@@ -21,9 +21,9 @@ def wire_name(thing: model.Message | model.Field | model.EnumMember) -> str:
     return thing.was or thing.name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroupPair:
-    """One group in both versions; None where a version does not have it."""
+    """One group in both versions; None where a version does not have it. Equal only to itself."""
 
     old: model.Group | None
     new: model.Group | None

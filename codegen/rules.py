@@ -6,6 +6,8 @@ stands and who reads it. So a row has two severities: where a peer breaks, and w
 
 from __future__ import annotations
 
+from textwrap import fill
+
 from .rule import Rule
 from .rules_enums import ENUM_RULES
 from .rules_fields import FIELD_RULES
@@ -34,12 +36,13 @@ def explain(rule: Rule) -> str:
     severity = rule.severity
     if rule.harmless != rule.severity:
         severity += f" where a peer breaks, {rule.harmless} where none does"
-    parts = [
+    texts = [
         f"{rule.id}: {rule.purpose}",
         f"Severity: {severity}.",
         rule.why,
         f"Instead: {rule.instead}",
     ]
+    parts = [fill(text, 79, break_on_hyphens=False) for text in texts]
     for title, example in (("Before", rule.before), ("After", rule.after)):
         if example:
             lines = "\n".join(f"    {line}" for line in example.splitlines())

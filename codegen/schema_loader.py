@@ -78,8 +78,9 @@ def load_files(name: str, label: str, files: Mapping[str, bytes]) -> model.Schem
     Raises:
         SchemaError: with every problem found, sorted by place.
     """
+    start = label if label.endswith(":") else f"{label}/"
     sources = (
-        _Source(PurePosixPath(path), f"{label}/{path}", io.BytesIO(data).read)
+        _Source(PurePosixPath(path), f"{start}{path}", io.BytesIO(data).read)
         for path, data in sorted(files.items())
     )
     return _load(name, label, sources, Problems())
