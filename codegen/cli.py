@@ -46,20 +46,38 @@ for _command in (check, diff, rules, explain):
     "--check", is_flag=True, help="Write nothing; list what is not up to date."
 )
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
+@click.option(
+    "--at-version",
+    "at_versions",
+    metavar="[GROUP=]N",
+    multiple=True,
+    help="As it was at version N of a group, or of all; needs --out.",
+)
 @with_schema_errors
-def build(schema_dir: Path, out: Path | None, check: bool, diff: bool) -> None:
+def build(
+    schema_dir: Path,
+    out: Path | None,
+    check: bool,
+    diff: bool,
+    at_versions: tuple[str, ...],
+) -> None:
     """Generate the modules of SCHEMA_DIR.
 
     Only files whose content changes are written, all of them or none. Files of groups that are
     gone are removed; files that msgen did not generate are never touched. With --check or --diff,
-    the exit code is 1 where something would change.
+    the exit code is 1 where something would change. With --at-version, what was added later is
+    left out, so that builds of two versions can be tested against each other.
     """
     from .generate import generate
+    from .layouts import load_layouts
     from .output import apply, compare
     from .schema_loader import load_schema
 
     schema = load_schema(schema_dir)
-    files = generate(schema)
+    layouts = load_layouts(schema_dir)
+    if at_versions:
+        schema = _at_versions(schema, at_versions, out)
+    files = generate(schema, layouts)
     folder = out or default_output(schema_dir)
     changes = compare(files, folder)
     if diff:
@@ -72,6 +90,35 @@ def build(schema_dir: Path, out: Path | None, check: bool, diff: bool) -> None:
         sys.exit(FINDINGS if changes else 0)
     apply(changes, folder)
     click.echo(_summary(schema, files, changes, "written", "removed"))
+
+
+@main.command()
+@schema_argument
+@click.argument("label")
+@with_schema_errors
+def record(schema_dir: Path, label: str) -> None:
+    """Keep the layout of SCHEMA_DIR as the one of release LABEL.
+
+    It goes to layouts.json in the schema folder, which is committed. From then on `build` puts into
+    each module how the layout of that release differs from its own, if it does, and SchemaMismatch
+    says it where a peer of that release sends.
+    """
+    from .layouts import LAYOUTS_FILE, load_layouts
+    from .schema_loader import load_schema
+
+    if not label.isprintable() or not 0 < len(label) <= 40:
+        stop("the label is empty, too long or not printable; give one such as v1.2")
+    layouts, added = load_layouts(schema_dir).with_release(
+        load_schema(schema_dir), label
+    )
+    path = schema_dir / LAYOUTS_FILE
+    if added:
+        try:
+            path.write_text(layouts.text(), encoding="utf-8", newline="\n")
+        except OSError as error:
+            stop(f"{path.as_posix()} cannot be written: {error.strerror}")
+    what = ", ".join(added) or "nothing: every layout of today is known"
+    click.echo(f"{path.as_posix()}: recorded {what}")
 
 
 @main.command("json-schema")
@@ -102,6 +149,19 @@ def init(folder: Path) -> None:
             )
         click.echo(f"wrote {path.as_posix()}")
     click.echo(f"next: msgen build {(folder / 'schema').as_posix()}")
+
+
+def _at_versions(schema: Schema, texts: tuple[str, ...], out: Path | None) -> Schema:
+    from .versions import at_version, parse_versions
+
+    if out is None:
+        stop(
+            "--at-version needs --out, so that the modules of today are not overwritten"
+        )
+    try:
+        return at_version(schema, parse_versions(texts, schema))
+    except ValueError as error:
+        stop(f"--at-version: {error}")
 
 
 def _summary(

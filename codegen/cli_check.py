@@ -81,13 +81,15 @@ def check(
     code: 0 for none that counts, 1 for some, 2 where something could not be read.
     """
     from .generate import generate
+    from .layouts import load_layouts
     from .lint import lint
     from .output import compare
     from .schema_loader import load_schema
     from .texts import counted
 
     schema = load_schema(schema_dir)
-    changes = compare(generate(schema), out or default_output(schema_dir))
+    files = generate(schema, load_layouts(schema_dir))
+    changes = compare(files, out or default_output(schema_dir))
     report = _compared(
         schema_dir,
         schema,

@@ -93,6 +93,22 @@ def emit_codec(context: ModuleContext) -> str:
     if removed:
         entries = [f"{message.tag}: {literal(message.name)}" for message in removed]
         arguments.append(bracket("removed={", entries, "}"))
+    former = context.facts.layouts.former(group, context.facts.fingerprints)
+    if former:
+        cls = context.names.use("msgen.runtime.codec", "Former")
+        layouts = [
+            bracket(
+                f"{cls}(",
+                [
+                    literal(each.fingerprint),
+                    literal(each.label),
+                    literal(each.difference),
+                ],
+                ")",
+            )
+            for each in former
+        ]
+        arguments.append(bracket("former=[", layouts, "]"))
     code = Code()
     code.statement(
         f"CODEC: {final}[{codec}[{union}]] = ", bracket(f"{codec}(", arguments, ")")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from . import model
@@ -26,6 +27,10 @@ class Fingerprints:
     def of(self, group: model.Group) -> str:
         """Return the SHA-256 of a group's canonical form, as 64 hex digits."""
         return _digest(self.canonical(group))
+
+    def record(self, digest: str) -> Any:
+        """Return the canonical fields of a struct or message, by the digest that stands for it."""
+        return self._describe.by_digest[digest]
 
     def canonical(self, group: model.Group) -> dict[str, Any]:
         """Return the canonical form of a group, of JSON types only."""
@@ -67,6 +72,14 @@ class _Canonical:
         }
         for component in components(edges):
             self._digest_together(component, edges)
+
+    @cached_property
+    def by_digest(self) -> dict[str, Any]:
+        """The fields of every struct and message, by digest; those alike are one."""
+        return {
+            digest: self.fields(self._schema.record(ref))
+            for ref, digest in self._digests.items()
+        }
 
     def fields(self, record: model.Record) -> list[Any] | str:
         if isinstance(record, model.Message) and record.is_batch:
