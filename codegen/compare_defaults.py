@@ -15,14 +15,14 @@ def same_default(
     new_schema: model.Schema,
     new: model.Field,
 ) -> bool:
-    """Say whether two defaults, which are both there, stand for one value on the wire."""
+    """Say whether two defaults, which are both there, stand for one value."""
     assert old.default is not None and new.default is not None
     before = _value(old_schema, old.default.value, old.type)
     return bool(before == _value(new_schema, new.default.value, new.type))
 
 
 def _value(schema: model.Schema, value: model.Value, type_: Type) -> Any:
-    """Return a value by what the wire shows of it: numbers of enums, fields by their wire names."""
+    """Return a value with the names of members and fields as the fingerprint knows them."""
     if isinstance(type_, model.NullableType):
         return None if value is None else _value(schema, value, type_.item)
     if isinstance(type_, model.UnionType):
@@ -31,7 +31,7 @@ def _value(schema: model.Schema, value: model.Value, type_: Type) -> Any:
     if isinstance(value, model.EnumDefault):
         assert isinstance(type_, model.EnumType)
         return next(
-            each.number
+            wire_name(each)
             for each in schema.enum(type_).members
             if each.name == value.member
         )

@@ -29,9 +29,10 @@ class _Dim:
 class SymbolChange:
     """Two dimensions, by the index of their field pairs, that only one version wants equal."""
 
+    other: int
     field: int
     old_ties: bool
-    text: str
+    symbol: str
 
 
 def compare_symbols(
@@ -50,11 +51,11 @@ def compare_symbols(
     for first, second in couples:
         old = (olds[first], olds[second])
         new = (news[first], news[second])
-        index = int(second[0])
+        indices = int(first[0]), int(second[0])
         if _wants_equal(*new) and not _keeps_equal(*old):
-            yield SymbolChange(index, False, str(new[1].size))
+            yield SymbolChange(*indices, False, str(new[1].size))
         if _wants_equal(*old) and not _keeps_equal(*new):
-            yield SymbolChange(index, True, str(old[1].size))
+            yield SymbolChange(*indices, True, str(old[1].size))
 
 
 def _wants_equal(first: _Dim, second: _Dim) -> bool:

@@ -141,12 +141,13 @@ def _added(
         )
         reader = f"; {why}"
     without = now.since == 1
+    lack = " and has no 'since'" if without else ""
     yield Change(
         "ENUM_VALUE_ADDED_WITHOUT_SINCE" if without else "ENUM_VALUE_ADDED",
         subject,
         now.place,
         old.place,
-        f"{what} is new{' and has no since' if without else ''}{reader}",
+        f"{what} is new{lack}{reader}",
         "",
         str(now.number),
         counts=without,

@@ -128,9 +128,10 @@ class FieldComparer:
                 source=new.default is None,
             )
         live = not old.removed and not new.removed
-        for delta in self.types(old, new).compare(old.type, new.type):
+        deltas = self.types(old, new).compare(old.type, new.type)
+        for delta in deltas:
             yield _type_change(make, what, delta, counts, live, old, new)
-        if live:
+        if live and not any(each.rule == "FIELD_RETYPED" for each in deltas):
             yield from self._default(make, what, old, new)
 
     def _default(
@@ -150,7 +151,7 @@ class FieldComparer:
         elif not same_default(self.old_schema, old, self.new_schema, new):
             now = spell_default(new.default.value)
             text = f"the default of {what} is {now}, was {before}"
-            yield make("DEFAULT_CHANGED", text, before, now, "default", source=True)
+            yield make("DEFAULT_CHANGED", text, before, now, "default")
 
     def _order(self, pair: RecordPair, aligned: Alignment) -> Iterator[Change]:
         olds, news = pair.old.fields, pair.new.fields
@@ -213,11 +214,13 @@ class FieldComparer:
                 continue
             told.add((change.field, change.old_ties))
             old, new = alive[change.field]
-            wanted = "no longer equal to" if change.old_ties else "equal to"
+            other = alive[change.other][1].name
+            size = f"the size '{change.symbol}' with '{other}'"
             yield _maker(pair, old, new)(
                 "DIM_SYMBOL_LOOSENED" if change.old_ties else "DIM_SYMBOL_TIGHTENED",
-                f"{pair.what(new)} has a dimension that must be {wanted} another "
-                f"'{change.text}'",
+                f"{pair.what(new)} need not share {size} any more"
+                if change.old_ties
+                else f"{pair.what(new)} has to share {size} now",
                 spell(old.type),
                 spell(new.type),
                 "type",

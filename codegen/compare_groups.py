@@ -250,12 +250,13 @@ def _added(new: model.Message, pair: GroupPair, found: MessagePairs) -> None:
     if pair.old is None:
         return  # the group is told as new
     without = new.since == 1
+    lack = " and has no 'since'" if without else f", 'since: {new.since}'"
     change = Change(
         "MESSAGE_ADDED_WITHOUT_SINCE" if without else "MESSAGE_ADDED",
         _subject(new),
         new.place,
         pair.old.place,
-        f"{what} is new{' and has no since' if without else f', since: {new.since}'}",
+        f"{what} is new{lack}",
         "",
         f"tag {new.tag}",
         counts=without,

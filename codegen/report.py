@@ -22,6 +22,7 @@ from .changes import (
     GroupVerdict,
 )
 from .errors import Place, Problem
+from .rules import RULES
 from .texts import counted
 
 STALE = "stale-module"
@@ -130,7 +131,7 @@ class Report:
 
 def _details(finding: Finding, place: Place) -> Iterator[str]:
     change = finding.change
-    if change.old_place is not None and change.old_place.path != place.path:
+    if change.old and change.old_place and change.old_place.path != place.path:
         yield f"was: {change.old_place}"
     meaning = meaning_of(finding)
     if meaning:
@@ -153,13 +154,23 @@ def meaning_of(finding: Finding) -> str:
             f"wire: the fingerprint of {_shortened(finding.groups)} changes, so old and new builds "
             "refuse each other's messages"
         )
+    if finding.change.rule == "GROUP_REMOVED" and BROKEN in ways:
+        return "wire: nobody reads what senders that are not upgraded send"
     if BROKEN in ways or REFUSED in ways:
-        same = "; the fingerprint stays, so nothing warns them"
+        how = (
+            "fail or read other values without an error, since the fingerprint stays"
+            if RULES[finding.change.rule].misread
+            else "fail with a DecodeError where they meet it"
+        )
         if OK not in ways:
-            return f"wire: new readers of old messages and old readers of new messages break{same}"
+            return (
+                f"wire: new readers of old messages and old readers of new ones {how}"
+            )
         if ways[0] == OK:
-            return f"wire: old readers of new messages break{same}; new readers of old ones do not"
-        return f"wire: new readers of old messages break{same}; old readers of new ones do not"
+            return f"wire: old readers of new messages {how}; new readers of old ones do not"
+        return (
+            f"wire: new readers of old messages {how}; old readers of new ones do not"
+        )
     if finding.breaks == DEPLOYMENT:
         return "deployment: the bytes stay readable, but another process gets them"
     if finding.breaks == SOURCE:

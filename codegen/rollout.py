@@ -45,14 +45,14 @@ class Rollout:
         sorter: TopologicalSorter[str] = TopologicalSorter()
         for first, then in sorted(self.before):
             sorter.add(then, first)
+        everyone = self.together | {each for pair in self.before for each in pair}
+        at_once = f"all at once: {', '.join(sorted(everyone))}"
+        if self.together:
+            return at_once
         try:
             sorter.prepare()
         except CycleError:
-            everyone = self.together | {each for pair in self.before for each in pair}
-            return f"all at once: {', '.join(sorted(everyone))}"
-        if self.together:
-            everyone = self.together | {each for pair in self.before for each in pair}
-            return f"all at once: {', '.join(sorted(everyone))}"
+            return f"{at_once} (each reads what another sends)"
         steps = []
         while sorter.is_active():
             ready = sorter.get_ready()

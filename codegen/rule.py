@@ -17,6 +17,8 @@ class Rule:
         why: what would happen.
         instead: what to do.
         before, after: an example of the safe way, as lines of a schema.
+        misread: a peer that the fingerprint does not stop may read other values, without an error;
+            where this is False it raises a DecodeError.
     """
 
     id: str
@@ -27,3 +29,4 @@ class Rule:
     instead: str
     before: str = ""
     after: str = ""
+    misread: bool = False

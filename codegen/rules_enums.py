@@ -89,6 +89,7 @@ ENUM_RULES = (
         "number.",
         "values: {halt: 1}",
         "values: {stop: {value: 1, was: halt}}",
+        misread=True,
     ),
     Rule(
         "ENUM_VALUE_RENUMBERED",
@@ -97,6 +98,7 @@ ENUM_RULES = (
         WARNING,
         "The number is what is written. Peers read another member, or none.",
         "put the old number back.",
+        misread=True,
     ),
     Rule(
         "ENUM_UNKNOWN_CHANGED",

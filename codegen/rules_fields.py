@@ -38,6 +38,7 @@ FIELD_RULES = (
         "move it to the end, with `since` and a default.",
         "fields:\n  urgent: bool\n  uid: int",
         "version: 2\nfields:\n  uid: int\n  urgent: {type: bool, default: false, since: 2}",
+        misread=True,
     ),
     Rule(
         "FIELD_MOVED",
@@ -47,6 +48,7 @@ FIELD_RULES = (
         "A field's place is its slot. Two fields of one type that change places would be read one "
         "for the other; the fingerprint sees it for fields of version 1 only.",
         "put them back in their order.",
+        misread=True,
     ),
     Rule(
         "FIELD_REMOVED",
@@ -70,6 +72,7 @@ FIELD_RULES = (
         "keep its line and mark it `removed: true`.",
         "fields:\n  uid: int\n  best_of: {type: int, default: 1}",
         "fields:\n  uid: int\n  best_of: {type: int, default: 1, removed: true}",
+        misread=True,
     ),
     Rule(
         "FIELD_RESTORED",
@@ -102,6 +105,7 @@ FIELD_RULES = (
         "say `was:` with the name that the fingerprint knows, and leave it so at later renames.",
         "fields:\n  text: str",
         "fields:\n  prompt: {type: str, was: text}",
+        misread=True,
     ),
     Rule(
         "SLOT_REUSED",
@@ -114,6 +118,7 @@ FIELD_RULES = (
         "fields:\n  uid: int\n  text: str",
         "version: 2\nfields:\n  uid: int\n  text: {type: str, default: '', removed: true}\n"
         "  tokens: {type: 'list[int]', default: [], since: 2}",
+        misread=True,
     ),
     Rule(
         "REMOVED_SLOT_CHANGED",

@@ -136,6 +136,7 @@ MESSAGE_RULES = (
         "say `was:` with the name at version 1, and leave it so at later renames.",
         "messages:\n  Job: {tag: 1}",
         "messages:\n  Task: {tag: 1, was: Job}",
+        misread=True,
     ),
     Rule(
         "TAG_CHANGED",
@@ -147,6 +148,7 @@ MESSAGE_RULES = (
         "put the old tag back; to free a number, mark the message `removed: true` and add another.",
         "messages:\n  FlushMsg: {tag: 3}",
         "messages:\n  FlushMsg: {tag: 3}",
+        misread=True,
     ),
     Rule(
         "TAG_REUSED",
@@ -160,6 +162,7 @@ MESSAGE_RULES = (
         "messages:\n  PingMsg: {tag: 2}",
         "version: 2\nmessages:\n  PingMsg: {tag: 2, removed: true}\n"
         "  FlushMsg: {tag: 3, since: 2}",
+        misread=True,
     ),
     Rule(
         "BATCH_CHANGED",
@@ -171,6 +174,7 @@ MESSAGE_RULES = (
         "keep the batch; discourage it with `deprecated: true`.",
         "batch: {name: BatchMsg, tag: 0}",
         "batch: {name: BatchMsg, tag: 0, deprecated: true}",
+        misread=True,
     ),
     Rule(
         "LAYOUT_CHANGED",
@@ -178,6 +182,6 @@ MESSAGE_RULES = (
         ERROR,
         ERROR,
         "Old and new builds of the group refuse each other's messages.",
-        "compare `tests/vectors` or the schema files by eye, and report the case.",
+        "compare the two versions by eye, and report the case: a rule is missing.",
     ),
 )

@@ -25,6 +25,7 @@ TYPE_RULES = (
         "fields:\n  stop: str",
         "version: 2\nfields:\n  stop: {type: str, default: '', removed: true}\n"
         "  stops: {type: 'list[str]', default: [], since: 2}",
+        misread=True,
     ),
     Rule(
         "INT_CHANGED",
@@ -52,6 +53,7 @@ TYPE_RULES = (
         WARNING,
         f"{_COUNTS}the side that knows no None refuses it, or takes it for the field's default.",
         "make a new field nullable; keep an old one as it is, with a value that means nothing.",
+        misread=True,
     ),
     Rule(
         "UNION_CHANGED",
@@ -62,6 +64,7 @@ TYPE_RULES = (
         "join a union without changing the fingerprint; send them when all readers know them. "
         "Payloads that may travel in a frame cannot do so in a union.",
         "upgrade the side that reads the wider union first, or add a field at the end.",
+        misread=True,
     ),
     Rule(
         "DTYPE_CHANGED",
@@ -70,6 +73,7 @@ TYPE_RULES = (
         WARNING,
         f"{_COUNTS}the bytes of one dtype are read as those of another where the length fits.",
         _ADD_ANOTHER,
+        misread=True,
     ),
     Rule(
         "RANK_CHANGED",
@@ -78,6 +82,7 @@ TYPE_RULES = (
         WARNING,
         f"{_COUNTS}the dimensions are refused, or not found where they are looked for.",
         _ADD_ANOTHER,
+        misread=True,
     ),
     Rule(
         "DIM_CHANGED",
