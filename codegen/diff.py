@@ -23,6 +23,7 @@ from .changes import (
 )
 from .compare import Walk, walk
 from .compare_names import compare_names
+from .errors import Place
 from .fingerprint import Fingerprints
 from .pairing import GroupPair
 from .rollout import Rollout
@@ -64,9 +65,7 @@ class _Judge:
 
     def comparison(self, against: str, label: str) -> Comparison:
         findings = [*self._findings(), *self._unexplained()]
-        findings.sort(
-            key=lambda each: (each.change.place, each.change.rule, each.change.text)
-        )
+        findings.sort(key=_place_in_folder)
         verdicts = tuple(
             self._verdict(pair)
             for pair in self._found.groups
@@ -205,6 +204,13 @@ class _Judge:
         return GroupVerdict(
             pair.either.name, pair.either.receiver or "", same, *ways, plan.text()
         )
+
+
+def _place_in_folder(finding: Finding) -> tuple[str, Place, str, str]:
+    """Sort by file name first: a thing that is gone has its place in a folder of the old version."""
+    change = finding.change
+    name = change.place.path.rpartition("/")[2].rpartition(":")[2]
+    return name, change.place, change.rule, change.text
 
 
 def _ways(change: Change) -> _Ways:

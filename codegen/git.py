@@ -137,7 +137,10 @@ class Repository:
             raise GitError(
                 f"the repository has no default branch (origin/HEAD, main or master); {remedy}"
             )
-        name = branch.removeprefix("refs/remotes/").removeprefix("refs/heads/")
+        done = self._git(
+            "rev-parse", "--abbrev-ref", branch
+        )  # origin/HEAD: origin/main
+        name = os.fsdecode(done.stdout).strip()
         done = self._git("merge-base", "HEAD", branch)
         if done.returncode:
             remedy = (
