@@ -39,6 +39,8 @@ def load_waivers(folder: Path) -> list[Waiver]:
             f"cannot be read: {error}; make it a readable file in UTF-8, or remove it",
         )
         text = ""
+    if not problems.found and not text.strip():
+        return []
     node = None if problems.found else parse_yaml(text, label, problems)
     problems.raise_if_any()
     assert node is not None
