@@ -112,8 +112,13 @@ class TypeComparer:
             _has_payload(each) for pair in pairs for each in pair
         )
         if olds or news or payload:
+            later = (
+                not olds
+                and not payload
+                and not any(_counts(each, self.new_counts) for each in news)
+            )
             yield Delta(
-                "UNION_CHANGED",
+                "UNION_EXTENDED" if later else "UNION_CHANGED",
                 spell(old),
                 spell(new),
                 not olds and not (payload and new_inline),

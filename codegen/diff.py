@@ -71,7 +71,7 @@ class _Judge:
             for pair in self._found.groups
             if pair.old and pair.new and (pair.old.messages or pair.new.messages)
         )
-        text = self._plan.text()
+        text = self._plan.text(of_several=True)
         return Comparison(against, label, tuple(findings), verdicts, text)
 
     def _findings(self) -> Iterator[Finding]:
@@ -200,10 +200,10 @@ class _Judge:
             else (REFUSED, REFUSED)
         )
         plan = Rollout()
-        _plan(plan, pair, ways)
-        return GroupVerdict(
-            pair.either.name, pair.either.receiver or "", same, *ways, plan.text()
-        )
+        for each in listed:
+            _plan(plan, pair, each)
+        text = plan.text(of_several=True)
+        return GroupVerdict(pair.either.name, _receiver(pair) or "", same, *ways, text)
 
 
 def _place_in_folder(finding: Finding) -> tuple[str, Place, str, str]:
@@ -224,8 +224,14 @@ def _worst(ways: Iterable[str]) -> str:
     return max(ways, key=(OK, REFUSED, BROKEN).index, default=OK)
 
 
+def _receiver(pair: GroupPair) -> str | None:
+    """Return who reads a group: a group that lost its messages names nobody any more."""
+    groups = [each for each in (pair.new, pair.old) if each is not None]
+    return next((each.receiver for each in groups if each.receiver), None)
+
+
 def _plan(rollout: Rollout, pair: GroupPair, ways: _Ways) -> None:
-    receiver = pair.either.receiver
+    receiver = _receiver(pair)
     if receiver is not None:
         groups = [each for each in (pair.old, pair.new) if each is not None]
         senders = {each for group in groups for each in group.senders}

@@ -38,8 +38,12 @@ class Rollout:
         elif new_reads_old != OK:
             self.before |= {(each, reader) for each in others}
 
-    def text(self) -> str:
-        """Return the order as a text: `any order`, `all at once: ...` or `..., then ...`."""
+    def text(self, of_several: bool = False) -> str:
+        """Return the order as a text: `any order`, `all at once: ...` or `..., then ...`.
+
+        Args:
+            of_several: it is of several findings, of which each may have an order of its own.
+        """
         if not self.together and not self.before:
             return "any order"
         sorter: TopologicalSorter[str] = TopologicalSorter()
@@ -52,6 +56,8 @@ class Rollout:
         try:
             sorter.prepare()
         except CycleError:
+            if of_several:
+                return f"one change after the other, or {at_once}"
             return f"{at_once} (each reads what another sends)"
         steps = []
         while sorter.is_active():

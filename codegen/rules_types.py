@@ -60,11 +60,22 @@ TYPE_RULES = (
         "a union has more or fewer alternatives",
         ERROR,
         WARNING,
-        f"{_COUNTS}the side without an alternative refuses it. Messages that were added later may "
-        "join a union without changing the fingerprint; send them when all readers know them. "
-        "Payloads that may travel in a frame cannot do so in a union.",
+        f"{_COUNTS}the side without an alternative refuses it, and a payload that may travel in a "
+        "frame is taken for an integer, since in a union it may not.",
         "upgrade the side that reads the wider union first, or add a field at the end.",
         misread=True,
+    ),
+    Rule(
+        "UNION_EXTENDED",
+        "a union takes one more message, which was added later",
+        WARNING,
+        NOTE,
+        "Messages with `since` are not in the fingerprint, and may join a union without changing "
+        "it. Readers that do not know the message refuse all of the one that holds it.",
+        "send the new message there when all readers know it: upgrade the receiver first.",
+        "messages:\n  Plan: {tag: 1, fields: {steps: list[Run]}}\n  Run: {tag: 2}",
+        "version: 2\nmessages:\n  Plan: {tag: 1, fields: {steps: 'list[Run | Wait]'}}\n"
+        "  Run: {tag: 2}\n  Wait: {tag: 3, since: 2}",
     ),
     Rule(
         "DTYPE_CHANGED",

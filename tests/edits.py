@@ -10,7 +10,7 @@ from typing import Any
 
 from msgen.codegen import SchemaError, model
 from msgen.codegen.schema_loader import load_files
-from schemas import FIELD_NAMES, INTS, MEMBER_NAMES, SchemaMaker, Source
+from schemas import DTYPES, FIELD_NAMES, INTS, MEMBER_NAMES, SchemaMaker, Source
 
 Files = dict[str, Any]
 """Group name to its file, as plain data."""
@@ -267,36 +267,48 @@ def retype_field(edit: Editor) -> bool:
     return True
 
 
+_PARTS = [
+    *((width, other) for width in INTS for other in INTS if width != other),
+    ("float", "f32"),
+    ("f32", "float"),
+    ("[n", "[m"),
+    (", n", ", m"),
+    (", n", ", 2"),
+    (", m", ", n"),
+    (", _", ", n"),
+    (", 2", ", 3"),
+    (", *", ", _"),
+    (", _]", ", *]"),
+    (", n]", ", n, m]"),
+    *((f"tensor[{dtype}", "tensor[uint32") for dtype in DTYPES),
+    *((f"tensor[{dtype}", "tensor[any") for dtype in DTYPES),
+    ("tensor[any", "tensor[int8"),
+    (" | str", ""),
+    (" | ", " | bytes | "),
+    ("bytes", "bytes | int"),
+    ("str", "bytes"),
+    ("str", "str | int"),
+    ("list[", "tuple["),
+    ("bool", "any"),
+    ("int", "any"),
+    ("str", "str?"),
+    ("?", ""),
+]
+"""Words of types, and what people put in their place."""
+
+
 def replace_part(edit: Editor) -> bool:
-    """Change one word of a type: a width, a dtype, a dimension, an alternative, a struct."""
+    """Change one word of a type: a width, a dtype, a dimension, an alternative."""
     _, fields, name = edit.field()
     if not fields:
         return False
-    swaps = [
-        *((width, edit.choice(INTS)) for width in INTS),
-        ("float", "f32"),
-        ("f32", "float"),
-        ("[n", "[m"),
-        (", n", ", m"),
-        (", n", ", 2"),
-        (", m", ", n"),
-        (", _", ", n"),
-        (", 2", ", 3"),
-        (", *", ", _"),
-        (", _]", ", *]"),
-        ("tensor[int32", "tensor[uint32"),
-        ("tensor[any", "tensor[int8"),
-        (" | str", ""),
-        (" | ", " | bytes | "),
-        ("str", "bytes"),
-        ("list[", "tuple["),
-        ("bool", "any"),
-        ("str", "str?"),
-    ]
-    before, after = edit.choice(swaps)
     spec = fields[name]
-    if before not in spec["type"]:
+    fitting = [each for each in _PARTS if each[0] in spec["type"]]
+    if not fitting:
         return False
+    # Each word at once, however many ways there are to change it.
+    word = edit.choice(dict.fromkeys(before for before, _ in fitting))
+    before, after = edit.choice([each for each in fitting if each[0] == word])
     spec["type"] = spec["type"].replace(before, after, 1)
     return True
 

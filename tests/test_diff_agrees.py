@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -24,8 +25,8 @@ from msgen.codegen.diff import diff
 from msgen.runtime import DecodeError, EncodeError, SchemaMismatch, wire
 from msgen.runtime.frames import FrameReader
 from msgen.runtime.reference_decoder import ReferenceDecoder
-from peers import NoValue, expected, tree_of
 from random_values import RandomValues
+from readings import NoValue, expected, tree_of
 from schemas import RandomSource
 
 PAIRS = int(os.environ.get("MSGEN_DIFF_PAIRS", "1000"))
@@ -181,7 +182,7 @@ def check_reads(
         each for each in reader.schema.groups[group].live_messages if each.tag == tag
     )
     cls = getattr(module, target.name)
-    ways = {
+    ways: dict[str, Callable[[], Any]] = {
         "generated": lambda: module._DECODERS[tag](_slots(frame, tag), None),
         "table": lambda: ReferenceDecoder(module._RECORDS, None).message(
             cls, _slots(frame, tag)
