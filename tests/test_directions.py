@@ -6,6 +6,7 @@ broken, the message is refused or read as another one; in the other it is read a
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -314,7 +315,7 @@ def plain(value: Any) -> Any:
     """Values by their names, whichever module made them."""
     if isinstance(value, torch.Tensor):
         return (value.dtype, value.tolist())
-    if hasattr(value, "name") and isinstance(value, int):
+    if isinstance(value, enum.IntEnum):
         return value.name
     if isinstance(value, (list, tuple)):
         return (type(value).__name__, [plain(item) for item in value])
