@@ -132,7 +132,10 @@ class _Walker:
         old, new = self._found.old.record(node.old), self._found.new.record(node.new)
         if isinstance(old, model.Message) and old.is_batch:
             return  # its field follows from the messages of the group
-        dead = any(each.removed for each in self._both(node))
+        messages = list(self._both(node))
+        dead = any(each.removed for each in messages)
+        if dead and any(each.since > 1 for each in messages):
+            return  # no reader and no fingerprint knows its fields
 
         pair = RecordPair(old, new, self._known_version(node))
 

@@ -40,7 +40,7 @@ ENUM_RULES = (
         "they refuse every message that holds it. As keys of a dict, two unknown numbers would "
         "become one key.",
         "give the enum `unknown` first, in all builds that read it; or upgrade the receiver first.",
-        "enums:\n  Reason:\n    values: {other: 0, stop: 1}",
+        "enums:\n  Reason:\n    values: {other: 0, stop: 1}\n    unknown: other",
         "version: 2\nenums:\n  Reason:\n    values: {other: 0, stop: 1, "
         "abort: {value: 2, since: 2}}\n    unknown: other",
     ),
@@ -52,7 +52,7 @@ ENUM_RULES = (
         "Without `since` it counts as one that was always there. The fingerprint changes, and "
         "builds refuse each other.",
         "raise the group's `version` and give the member that `since`.",
-        "values: {stop: 1, abort: 2}",
+        "values: {stop: 1}",
         "version: 2\nvalues: {stop: 1, abort: {value: 2, since: 2}}",
     ),
     Rule(

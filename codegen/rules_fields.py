@@ -25,7 +25,7 @@ FIELD_RULES = (
         "the field, as in a struct that only later fields hold, new readers miss the slot in old "
         "messages.",
         "raise the group's `version`, and give the field that `since` and a default.",
-        "fields:\n  uid: int\n  priority: int",
+        "fields:\n  uid: int",
         "version: 2\nfields:\n  uid: int\n  priority: {type: int, default: 0, since: 2}",
     ),
     Rule(
@@ -36,7 +36,7 @@ FIELD_RULES = (
         "A field's place is its slot. All fields behind it move by one, and where the fingerprint "
         "does not count them, peers read one for the other.",
         "move it to the end, with `since` and a default.",
-        "fields:\n  urgent: bool\n  uid: int",
+        "fields:\n  uid: int",
         "version: 2\nfields:\n  uid: int\n  urgent: {type: bool, default: false, since: 2}",
         misread=True,
     ),
@@ -115,7 +115,7 @@ FIELD_RULES = (
         "Peers read the one for the other, or refuse what does not fit. This also holds for the "
         "slot of a removed field, which older builds still write.",
         "keep the old field as `removed: true` and add the new one at the end.",
-        "fields:\n  uid: int\n  text: str",
+        "fields:\n  uid: int\n  text: {type: str, default: ''}",
         "version: 2\nfields:\n  uid: int\n  text: {type: str, default: '', removed: true}\n"
         "  tokens: {type: 'list[int]', default: [], since: 2}",
         misread=True,
@@ -155,8 +155,8 @@ FIELD_RULES = (
         "Peers are not hurt, since readers fill in what is missing. But `since` no longer says "
         "which builds have it, and `build --at-version` makes a module that never was.",
         "raise the group's `version`, and set `since` to it.",
-        "version: 2\nfields:\n  priority: {type: int, default: 0, since: 2}",
-        "version: 3\nfields:\n  priority: {type: int, default: 0, since: 3}",
+        "version: 2\nfields:\n  uid: int",
+        "version: 3\nfields:\n  uid: int\n  priority: {type: int, default: 0, since: 3}",
     ),
     Rule(
         "DEFAULT_CHANGED",

@@ -80,8 +80,8 @@ MESSAGE_RULES = (
         "Without `since` a message counts as one that was always there. The fingerprint changes, "
         "and old and new builds refuse all messages of the group.",
         "raise the group's `version` and give the message that `since`.",
-        "messages:\n  FlushMsg: {tag: 2}",
-        "version: 2\nmessages:\n  FlushMsg: {tag: 2, since: 2}",
+        "messages:\n  UserMsg: {tag: 1}",
+        "version: 2\nmessages:\n  UserMsg: {tag: 1}\n  FlushMsg: {tag: 2, since: 2}",
     ),
     Rule(
         "MESSAGE_REMOVED",

@@ -22,7 +22,7 @@ TYPE_RULES = (
         WARNING,
         f"{_COUNTS}peers refuse the message, or read something else in it.",
         _ADD_ANOTHER,
-        "fields:\n  stop: str",
+        "fields:\n  stop: {type: str, default: ''}",
         "version: 2\nfields:\n  stop: {type: str, default: '', removed: true}\n"
         "  stops: {type: 'list[str]', default: [], since: 2}",
         misread=True,
@@ -34,7 +34,7 @@ TYPE_RULES = (
         WARNING,
         f"{_COUNTS}the narrower side refuses numbers out of its range.",
         _ADD_ANOTHER,
-        "fields:\n  count: u8",
+        "fields:\n  count: {type: u8, default: 0}",
         "version: 2\nfields:\n  count: {type: u8, default: 0, removed: true}\n"
         "  total: {type: u32, default: 0, since: 2}",
     ),
@@ -73,7 +73,7 @@ TYPE_RULES = (
         "Messages with `since` are not in the fingerprint, and may join a union without changing "
         "it. Readers that do not know the message refuse all of the one that holds it.",
         "send the new message there when all readers know it: upgrade the receiver first.",
-        "messages:\n  Plan: {tag: 1, fields: {steps: list[Run]}}\n  Run: {tag: 2}",
+        "messages:\n  Plan: {tag: 1, fields: {steps: 'list[Run]'}}\n  Run: {tag: 2}",
         "version: 2\nmessages:\n  Plan: {tag: 1, fields: {steps: 'list[Run | Wait]'}}\n"
         "  Run: {tag: 2}\n  Wait: {tag: 3, since: 2}",
     ),
@@ -102,8 +102,6 @@ TYPE_RULES = (
         WARNING,
         f"{_COUNTS}the side with the fixed size refuses tensors of other sizes.",
         "use a symbol for sizes that may change.",
-        "fields:\n  mask: 'tensor[bool, 64]'",
-        "fields:\n  mask: 'tensor[bool, width]'",
     ),
     Rule(
         "DIM_SYMBOL_TIGHTENED",
@@ -113,8 +111,6 @@ TYPE_RULES = (
         "Symbols are not in the fingerprint. New readers refuse tensors of old writers where the "
         "two sizes differ.",
         "give the dimension a symbol of its own, and compare the sizes where they matter.",
-        "fields:\n  ids: 'tensor[int32, n]'\n  mask: 'tensor[bool, n]'",
-        "fields:\n  ids: 'tensor[int32, n]'\n  mask: 'tensor[bool, m]'",
     ),
     Rule(
         "DIM_SYMBOL_LOOSENED",
