@@ -52,8 +52,9 @@ ENUM_RULES = (
         "Without `since` it counts as one that was always there. The fingerprint changes, and "
         "builds refuse each other.",
         "raise the group's `version` and give the member that `since`.",
-        "values: {stop: 1}",
-        "version: 2\nvalues: {stop: 1, abort: {value: 2, since: 2}}",
+        "enums:\n  Reason:\n    values: {other: 0, stop: 1}\n    unknown: other",
+        "version: 2\nenums:\n  Reason:\n    values: {other: 0, stop: 1, "
+        "abort: {value: 2, since: 2}}\n    unknown: other",
     ),
     Rule(
         "ENUM_VALUE_REMOVED",

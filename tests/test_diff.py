@@ -411,10 +411,10 @@ def example(text: str) -> str:
         body = "messages:\n  M:\n    tag: 1\n" + "\n".join(
             f"    {line}" for line in rest
         )
-    if body.startswith("values:"):
+    elif body.startswith("values:"):
         body = f"enums:\n  E:\n    {body}\nmessages:\n  M: {{tag: 1, fields: {{e: E}}}}"
-    if body.startswith("enums:"):
+    elif body.startswith("enums:"):
         body = f"{body}\nmessages:\n  M: {{tag: 1, fields: {{e: Reason}}}}"
-    if body.startswith("batch:") or not body:
+    elif body.startswith("batch:") or not body:
         body = f"{body}\nmessages:\n  M: {{tag: 1}}"
     return "\n".join(["group: g", "receiver: r", *version, body, ""])
