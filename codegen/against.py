@@ -8,7 +8,7 @@ from pathlib import Path
 from . import model
 from .errors import SchemaError
 from .git import FolderMissingError, GitError, Repository
-from .schema_loader import load_files, load_schema
+from .schema_loader import Known, load_files, load_schema
 from .texts import shown
 
 MERGE_BASE = "merge-base"
@@ -34,13 +34,16 @@ class Previous:
     schema: model.Schema | None
 
 
-def previous_version(schema_dir: Path, against: str, allow_missing: bool) -> Previous:
+def previous_version(
+    schema_dir: Path, against: str, allow_missing: bool, known: Known
+) -> Previous:
     """Load the version of a schema that ``against`` names.
 
     Args:
         against: a branch, tag, commit or folder; `merge-base` for where this branch began. A name
             that is both is taken for the revision, unless it is written as a path: `./name`.
         allow_missing: a commit without the folder is no error.
+        known: the files of today, see `load_schema`.
 
     Raises:
         AgainstError: it cannot be found or read.
@@ -62,13 +65,22 @@ def previous_version(schema_dir: Path, against: str, allow_missing: bool) -> Pre
             raise
         shown_as = commit[:12] if against == MERGE_BASE else against
         return _from_git(
-            repository, schema_dir, commit, against, shown_as, label, allow_missing
+            repository,
+            schema_dir,
+            commit,
+            against,
+            shown_as,
+            label,
+            allow_missing,
+            known,
         )
     except GitError as error:
         raise AgainstError(f"cannot compare with {shown(against)}: {error}") from error
 
 
-def tagged_versions(schema_dir: Path, pattern: str) -> tuple[list[Previous], list[str]]:
+def tagged_versions(
+    schema_dir: Path, pattern: str, known: Known
+) -> tuple[list[Previous], list[str]]:
     """Load the versions of all tags that match a pattern.
 
     Returns:
@@ -93,7 +105,7 @@ def tagged_versions(schema_dir: Path, pattern: str) -> tuple[list[Previous], lis
         for tag in tags:
             commit = repository.commit(f"refs/tags/{tag}")
             version = _from_git(
-                repository, schema_dir, commit, tag, tag, commit[:12], True
+                repository, schema_dir, commit, tag, tag, commit[:12], True, known
             )
             if version.schema is None:
                 without.append(tag)
@@ -129,6 +141,7 @@ def _from_git(
     shown_as: str,
     label: str,
     allow_missing: bool,
+    known: Known,
 ) -> Previous:
     path = repository.path_of(schema_dir)
     try:
@@ -140,7 +153,7 @@ def _from_git(
     try:
         # Git's own way to write a file of a commit, so that it can be looked at with `git show`.
         place = f"{shown_as}:{path}" if str(path) != "." else f"{shown_as}:"
-        schema = load_files(schema_dir.resolve().name, place, files)
+        schema = load_files(schema_dir.resolve().name, place, files, known)
     except SchemaError as error:
         raise _unreadable(against, error) from error
     return Previous(against, label, schema)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .against import Previous
     from .model import Schema
     from .report import Report
+    from .schema_loader import Known
 
 _FORMATS = ("text", "json", "github", "sarif", "markdown")
 
@@ -87,7 +88,8 @@ def check(
     from .schema_loader import load_schema
     from .texts import counted
 
-    schema = load_schema(schema_dir)
+    known: Known = {}
+    schema = load_schema(schema_dir, known)
     files = generate(schema, load_layouts(schema_dir))
     changes = compare(files, out or default_output(schema_dir))
     report = _compared(
@@ -96,6 +98,7 @@ def check(
         against,
         transitive,
         allow_missing,
+        known,
         lint=tuple(lint(schema)),
         stale=tuple((each.kind, each.path.as_posix()) for each in changes),
     )
@@ -138,8 +141,9 @@ def diff(
 
     if against is None and transitive is None:
         against = MERGE_BASE
-    schema = load_schema(schema_dir)
-    report = _compared(schema_dir, schema, against, transitive, allow_missing)
+    known: Known = {}
+    schema = load_schema(schema_dir, known)
+    report = _compared(schema_dir, schema, against, transitive, allow_missing, known)
     _print(report, format_, "", problems_apart=False)
     sys.exit(FINDINGS if report.fails(strict) else 0)
 
@@ -150,6 +154,7 @@ def _compared(
     against: str | None,
     transitive: str | None,
     allow_missing: bool,
+    known: Known,
     **found: Any,
 ) -> Report:
     """Compare a schema with what the options name, and apply its waivers."""
@@ -168,9 +173,9 @@ def _compared(
         versions: list[Previous] = []
         without: list[str] = []
         if against is not None:
-            versions.append(previous_version(schema_dir, against, allow_missing))
+            versions.append(previous_version(schema_dir, against, allow_missing, known))
         if transitive is not None:
-            tagged, without = tagged_versions(schema_dir, transitive)
+            tagged, without = tagged_versions(schema_dir, transitive, known)
             versions += tagged
     except AgainstError as error:
         stop(str(error))

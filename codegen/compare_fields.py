@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from . import model
-from .changes import Change
+from .changes import Change, Ref
 from .compare_defaults import same_default, spell_default
 from .compare_dims import compare_symbols
 from .compare_types import Delta, TypeComparer
@@ -80,6 +81,8 @@ class FieldComparer:
     def _same_field(
         self, pair: RecordPair, old: model.Field, new: model.Field
     ) -> Iterator[Change]:
+        if _is_same(old, new):
+            return
         what, counts = pair.what(new), 1 in (old.since, new.since)
         make = _maker(pair, old, new)
         if wire_name(old) != wire_name(new):
@@ -227,6 +230,23 @@ class FieldComparer:
                 new_takes_old=change.old_ties,
                 old_takes_new=not change.old_ties,
             )
+
+
+def _is_same(old: model.Field, new: model.Field) -> bool:
+    """Say whether nothing changed, and nothing is held whose content may have: most fields."""
+    return (
+        old.default is None
+        and new.default is None
+        and (old.name, old.was, old.since, old.removed)
+        == (new.name, new.was, new.since, new.removed)
+        and old.type == new.type
+        and not _names_a_type(old.type)
+    )
+
+
+@cache
+def _names_a_type(type_: model.Type) -> bool:
+    return any(isinstance(part, Ref) for part in model.walk(type_))
 
 
 _Make = Callable[..., Change]

@@ -78,6 +78,10 @@ class Matched:
 
 def match(olds: Sequence[Named], news: Sequence[Named]) -> Matched:
     """Match by the name that the fingerprint knows, then by today's name, then by `was`."""
+    if [(each.name, each.was) for each in olds] == [
+        (each.name, each.was) for each in news
+    ]:
+        return Matched([(index, index) for index in range(len(olds))], [], [])
     pairs: list[tuple[int, int]] = []
     old_left, new_left = list(range(len(olds))), list(range(len(news)))
     keys: tuple[
@@ -121,6 +125,11 @@ class Alignment:
 def align_fields(olds: Sequence[model.Field], news: Sequence[model.Field]) -> Alignment:
     """Align fields by name, with as few moves as possible; what is between them by position."""
     matched = match(olds, news)
+    if (
+        all(i == j for i, j in matched.pairs)
+        and not matched.old_left + matched.new_left
+    ):
+        return Alignment(matched.pairs, [], [], [], [])
     kept = _longest_increasing(matched.pairs)
     moved = [pair for pair in matched.pairs if pair not in kept]
     replaced, gone, added = [], [], []

@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from . import model, names
 from .compose import parse_yaml
@@ -32,11 +32,16 @@ class _Source(NamedTuple):
     read: Callable[[], bytes]
 
 
-def load_schema(folder: Path) -> model.Schema:
+Known: TypeAlias = dict[tuple[str, str], Section]
+"""Name and text of files that were read without a problem to what they hold."""
+
+
+def load_schema(folder: Path, known: Known | None = None) -> model.Schema:
     """Load all groups of a schema folder.
 
     Args:
         folder: holds one `<group>.yaml` per group, without subfolders.
+        known: is filled, so that another version of the schema need not read equal files again.
 
     Raises:
         SchemaError: with every problem found, sorted by place.
@@ -64,16 +69,20 @@ def load_schema(folder: Path) -> model.Schema:
         )
         for path in sorted(folder.rglob("*"))
     )
-    return _load(folder.resolve().name, folder.as_posix(), sources, problems)
+    known = {} if known is None else known
+    return _load(folder.resolve().name, folder.as_posix(), sources, problems, known)
 
 
-def load_files(name: str, label: str, files: Mapping[str, bytes]) -> model.Schema:
+def load_files(
+    name: str, label: str, files: Mapping[str, bytes], known: Known | None = None
+) -> model.Schema:
     """Load a schema from memory, such as the files of a commit.
 
     Args:
         name: the schema folder's own name.
         label: how errors and places call the folder, such as `main:schema`.
         files: path in the folder to content.
+        known: files of another version; the places in those that are equal are that version's.
 
     Raises:
         SchemaError: with every problem found, sorted by place.
@@ -83,13 +92,17 @@ def load_files(name: str, label: str, files: Mapping[str, bytes]) -> model.Schem
         _Source(PurePosixPath(path), f"{start}{path}", io.BytesIO(data).read)
         for path, data in sorted(files.items())
     )
-    return _load(name, label, sources, Problems())
+    return _load(name, label, sources, Problems(), known or {})
 
 
 def _load(
-    name: str, label: str, sources: Iterable[_Source], problems: Problems
+    name: str,
+    label: str,
+    sources: Iterable[_Source],
+    problems: Problems,
+    known: Known,
 ) -> model.Schema:
-    files = _Files(label, problems)
+    files = _Files(label, problems, known)
     files.read(sources)
     scopes = build_scopes(files.groups, files.unread, problems)
     built = Declarations(files.groups, scopes, problems).build()
@@ -105,6 +118,7 @@ class _Files:
 
     label: str
     problems: Problems
+    known: Known
     groups: dict[str, Section] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
     """Names of files that were found but hold no group that could be read."""
@@ -152,6 +166,9 @@ class _Files:
     def _read_group(self, source: _Source) -> Section | None:
         path, label = source.path, source.label
         text = self._read_text(source)
+        if text is not None and (path.name, text) in self.known:
+            return self.known[path.name, text]
+        before = len(self.problems.found)
         node = None if text is None else parse_yaml(text, label, self.problems)
         if node is None:
             return None
@@ -167,6 +184,8 @@ class _Files:
                     f"group {shown(name)} stands in {path.name}; the file of a group is named "
                     f"after it: rename the file to {name}{SUFFIX} or the group to '{path.stem}'",
                 )
+        if text is not None and len(self.problems.found) == before:
+            self.known[path.name, text] = section
         return section
 
     def _read_text(self, source: _Source) -> str | None:
