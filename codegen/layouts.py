@@ -43,9 +43,12 @@ class Layouts:
 
     def former(self, group: model.Group, prints: Fingerprints) -> list[Former]:
         """Return the layouts of a group that are not today's."""
+        known = self.by_group.get(group.name)
+        if not known:
+            return []
         found = []
         today = layout_of(group, prints)
-        for each in self.by_group.get(group.name, ()):
+        for each in known:
             if each["fingerprint"] != today["fingerprint"]:
                 difference = next(_differences(each, today), "its types differ")
                 if len(difference) > LONGEST:
@@ -100,12 +103,12 @@ def layout_of(group: model.Group, prints: Fingerprints) -> dict[str, Any]:
     """Return what the fingerprint of a group is made of, the content of its structs included."""
     messages = prints.canonical(group)["messages"]
     records: dict[str, Any] = {}
-    todo = list(_digests(messages))
+    todo = [digest for _, _, fields in messages for digest in _held(fields)]
     while todo:
         digest = todo.pop()
         if digest not in records:
             records[digest] = prints.record(digest)
-            todo += _digests(records[digest])
+            todo += _held(records[digest])
     return {
         "fingerprint": prints.of(group),
         "messages": messages,
@@ -113,14 +116,21 @@ def layout_of(group: model.Group, prints: Fingerprints) -> dict[str, Any]:
     }
 
 
+def _held(fields: Any) -> Iterator[str]:
+    """Yield the digests of the structs and messages in the canonical fields of a record."""
+    if isinstance(fields, list):  # not those of a batch
+        for _, form in fields:
+            yield from _digests(form)
+
+
 def _digests(form: Any) -> Iterator[str]:
-    """Yield the digests of the structs and messages in a canonical form."""
-    if isinstance(form, list):
-        if form[:1] in (["struct"], ["message"]) and isinstance(form[-1], str):
-            yield form[-1]
-        else:
-            for part in form:
-                yield from _digests(part)
+    """Yield the digests in a canonical type."""
+    kind, *parts = [form] if isinstance(form, str) else form
+    if kind in ("struct", "message"):
+        yield parts[-1]
+    elif kind not in ("enum", "tensor"):
+        for part in parts:
+            yield from _digests(part)
 
 
 def load_layouts(folder: Path) -> Layouts:

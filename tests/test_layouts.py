@@ -224,3 +224,14 @@ def test_the_layout_in_the_file_has_the_fingerprint_beside_it(tmp_path: Path) ->
     schema = load_schema(folder)
     (layout,) = load_layouts(folder).by_group["jobs"]
     assert layout["fingerprint"] == Fingerprints(schema).of(schema.groups["jobs"])
+
+
+def test_a_field_may_be_called_like_a_kind_of_type(tmp_path: Path) -> None:
+    fields = "".join(
+        f"      {name}: u8\n" for name in ("struct", "message", "enum", "tensor")
+    )
+    text = JOBS.replace("      uid: int\n", fields)
+    folder = write_schema(tmp_path / "schema", {"jobs.yaml": text})
+    assert msgen("record", folder, "v1.0").stdout.endswith(": recorded jobs\n")
+    told = difference("struct: u8", "struct: u16", text)
+    assert told == "Job.struct is u8 there, u16 here"
