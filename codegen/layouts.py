@@ -22,6 +22,9 @@ FORMAT = 1
 LONGEST = 100
 """Most characters of a difference; an error text has room for it."""
 
+NO_DIFFERENCE = "its types differ"
+"""Told where a walk through both layouts ends without one, which no known pair does."""
+
 _Records: TypeAlias = Mapping[str, Any]
 """Digest of a struct or message to its fields."""
 
@@ -50,7 +53,7 @@ class Layouts:
         today = layout_of(group, prints)
         for each in known:
             if each["fingerprint"] != today["fingerprint"]:
-                difference = next(_differences(each, today), "its types differ")
+                difference = next(_differences(each, today), NO_DIFFERENCE)
                 if len(difference) > LONGEST:
                     difference = f"{difference[: LONGEST - 3]}..."
                 found.append(Former(each["fingerprint"], each["label"], difference))
