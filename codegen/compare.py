@@ -15,11 +15,13 @@ from dataclasses import dataclass, field, replace
 from . import model
 from .changes import Change, Node
 from .compare_enums import compare_enums
-from .compare_fields import FieldComparer, RecordPair, key_place
-from .compare_groups import compare_group, compare_messages
+from .compare_fields import FieldComparer
+from .compare_groups import compare_group
+from .compare_messages import compare_messages
 from .compare_types import TypeComparer
 from .errors import Place
 from .pairing import GroupPair, pair_groups
+from .record_pairs import RecordPair, key_place
 
 
 @dataclass(frozen=True)

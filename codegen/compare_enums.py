@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from . import model
 from .changes import Change
-from .compare_fields import key_place, since_changes, since_of_addition
 from .pairing import match, wire_name
+from .record_pairs import key_place, since_changes, since_of_addition
 
 _Side: TypeAlias = tuple[model.Enum, model.EnumMember]
 _Sides: TypeAlias = tuple[_Side, _Side]
