@@ -163,9 +163,8 @@ class _Walker:
 
         comparer = FieldComparer(self._found.old, self._found.new, types)
         changes = comparer.compare(pair)
-        if (
-            dead
-        ):  # nobody reads or writes its slots; only the fingerprint knows them still
+        if dead:
+            # Nobody reads or writes its slots; only the fingerprint knows them still.
             changes = (
                 replace(change, new_takes_old=True, old_takes_new=True, source=False)
                 for change in changes

@@ -126,11 +126,13 @@ class _Files:
     def read(self, sources: Iterable[_Source]) -> None:
         for source in sources:
             # Editors and version control keep files of their own beside the schema.
-            if (
-                source.path.suffix in (SUFFIX, ".yml")
-                and str(source.path) != SETTINGS_FILE
-                and not any(part.startswith(".") for part in source.path.parts)
+            if source.path.suffix not in (SUFFIX, ".yml") or any(
+                part.startswith(".") for part in source.path.parts
             ):
+                continue
+            if str(source.path) == SETTINGS_FILE:
+                self._check_settings(source)
+            else:
                 self._read_file(source)
         if not self.groups and not self.problems.found:
             self.problems.add(
@@ -138,6 +140,17 @@ class _Files:
                 "no-schema",
                 f"no {SUFFIX} file in this folder; 'msgen init' makes a first one",
             )
+
+    def _check_settings(self, source: _Source) -> None:
+        """Refuse a group in the file of settings, which would pass unseen."""
+        text = self._read_text(source) or ""
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.startswith("group:"):
+                self.problems.add(
+                    Place(source.label, number),
+                    "group-file",
+                    f"{SETTINGS_FILE} holds waivers and no group; rename the group and its file",
+                )
 
     def _read_file(self, source: _Source) -> None:
         path = source.path

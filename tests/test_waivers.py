@@ -109,9 +109,9 @@ def test_the_file_is_no_group(folder: Path) -> None:
     ("text", "problems"),
     [
         (
-            "group: jobs\n",
+            "waiver: []\n",
             [
-                "1:1: error: settings 'msgen.yaml' has no key 'group'; the keys are waivers "
+                "1:1: error: settings 'msgen.yaml' has no key 'waiver'; did you mean 'waivers'? "
                 "[unknown-key]"
             ],
         ),
