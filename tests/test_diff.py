@@ -418,3 +418,16 @@ def example(text: str) -> str:
     elif body.startswith("batch:") or not body:
         body = f"{body}\nmessages:\n  M: {{tag: 1}}"
     return "\n".join(["group: g", "receiver: r", *version, body, ""])
+
+
+def test_another_message_in_a_field_and_a_longer_tuple() -> None:
+    text = (
+        "group: g\nreceiver: r\nmessages:\n  A: {tag: 1}\n  B: {tag: 2}\n"
+        "  M: {tag: 3, fields: {m: 'list[A]', t: 'tuple[int, str]'}}\n"
+    )
+    found = compared({"g": text}, {"g": text.replace("[A]", "[B]")})
+    assert only(found).change.text == (
+        "field 'm' of message 'M' is 'list[B]', was 'list[A]' ('B', was 'A')"
+    )
+    longer = compared({"g": text}, {"g": text.replace("int, str", "int, str, int")})
+    assert only(longer).change.rule == "FIELD_RETYPED"

@@ -273,3 +273,19 @@ def test_text_is_one_report_of_everything(project: Path) -> None:
     assert lines[5] == "run 'msgen build schema' to bring them up to date"
     assert lines[6].startswith("against HEAD (")
     assert lines[-1] == "roll out: all at once: api, worker"
+
+
+def test_paths_outside_of_a_repository_are_those_of_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_schema(tmp_path / "deep" / "schema", {"types.yaml": TYPES})
+    write_schema(tmp_path / "elsewhere" / "schema", {"types.yaml": TYPES})
+    monkeypatch.chdir(tmp_path / "deep")
+    for folder, shown in (
+        ("schema", "schema/types.yaml"),
+        ("../elsewhere/schema", "../elsewhere/schema/types.yaml"),
+    ):
+        result = CliRunner().invoke(main, ["check", folder, "--format", "github"])
+        assert (
+            f"::warning file={shown},line=3,col=3,title=unused-type::" in result.stdout
+        )
