@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 from . import model
@@ -59,12 +59,18 @@ def _digest(value: Any) -> str:
 _Ref: TypeAlias = model.StructType | model.MessageType
 
 
+@cache
+def _holds_records(type_: Type) -> bool:
+    return any(isinstance(part, _Ref) for part in model.walk(type_))
+
+
 class _Canonical:
     """Describes fields and types; structs and messages in them by a digest of their content."""
 
     def __init__(self, schema: model.Schema) -> None:
         self._schema = schema
         self._digests: dict[_Ref, str] = {}
+        self._forms: dict[Type, Any] = {}
         edges = {
             record.type: self._references(record)
             for group in schema.groups.values()
@@ -133,6 +139,14 @@ class _Canonical:
             count = found
 
     def _type(self, type_: Type) -> Any:
+        if _holds_records(type_):
+            return self._form(type_)  # which changes with the digests
+        found = self._forms.get(type_)
+        if found is None:
+            found = self._forms[type_] = self._form(type_)
+        return found
+
+    def _form(self, type_: Type) -> Any:
         if isinstance(type_, model.StructType):
             return ["struct", self._digests[type_]]
         if isinstance(type_, model.EnumType):
