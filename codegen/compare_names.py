@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from . import model
-from .changes import Change
+from .changes import Change, Node
 from .compare import Walk
 from .errors import Place
 from .model import EnumType, StructType
@@ -15,8 +15,11 @@ _Ref: TypeAlias = StructType | EnumType
 _Named: TypeAlias = Mapping[_Ref, model.Struct | model.Enum]
 
 
-def compare_names(found: Walk) -> Iterator[Change]:
-    """Yield which structs and enums are new, gone, renamed, moved, or stand for one another."""
+def compare_names(found: Walk) -> Iterator[tuple[Node | None, Change]]:
+    """Yield which structs and enums are new, gone, renamed, moved, or stand for one another.
+
+    Each comes with the node that leads to it from the messages of both versions, if one does.
+    """
     homes = {
         pair.old.name: pair.new.name for pair in found.groups if pair.old and pair.new
     }
@@ -34,11 +37,11 @@ def compare_names(found: Walk) -> Iterator[Change]:
             continue
         if old_ref in gone and new_ref in fresh:
             told |= {old_ref, new_ref}
-            yield _renamed(gone[old_ref], fresh[new_ref])
+            yield node, _renamed(gone[old_ref], fresh[new_ref])
         elif kept.get(old_ref) != new_ref:
             for site in sites:
                 kind = "struct" if isinstance(new_ref, StructType) else "enum"
-                yield Change(
+                change = Change(
                     "TYPE_REPLACED",
                     site.subject,
                     site.place,
@@ -49,12 +52,14 @@ def compare_names(found: Walk) -> Iterator[Change]:
                     site.old_subject,
                     source=True,
                 )
-    yield from _unmet(
+                yield node, change
+    unmet = _unmet(
         {ref: each for ref, each in gone.items() if ref not in told},
         {ref: each for ref, each in fresh.items() if ref not in told},
         {old: found.new.groups[new].place for old, new in homes.items()},
         set(found.new.groups) - set(homes.values()),
     )
+    yield from ((None, change) for change in unmet)
 
 
 def _unmet(

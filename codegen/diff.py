@@ -87,10 +87,10 @@ class _Judge:
             yield self._finding(change, self._reached(node), counted)
         for node, changes in found.changes.items():
             reached, counted = self._reached(node), self._counted(node)
-            for change in changes:
-                yield self._finding(change, reached, counted)
-        for change in compare_names(found):
-            yield self._make(change, [], {})
+            yield from (self._finding(each, reached, counted) for each in changes)
+        for named, change in compare_names(found):
+            reached = [] if named is None else self._reached(named)
+            yield self._finding(change, reached, set())
 
     def _messages_of(self, pair: GroupPair) -> list[Node]:
         return [node for node, home in self._found.messages.items() if home == pair]

@@ -136,11 +136,12 @@ def _details(finding: Finding, place: Place) -> Iterator[str]:
     meaning = meaning_of(finding)
     if meaning:
         yield meaning
-    if finding.breaks in (WIRE, DEPLOYMENT):
-        names = finding.messages or finding.old_messages
-        if names:
-            yield f"messages: {_shortened(names)}"
+    names = finding.messages or finding.old_messages
+    if names and finding.breaks == WIRE:
+        yield f"messages: {_shortened(names)}"
+    if finding.readers and meaning:
         yield f"processes: {_processes(finding)}"
+    if finding.breaks in (WIRE, DEPLOYMENT):
         yield f"roll out: {finding.rollout}"
     if finding.waiver is not None:
         yield f"waived until {finding.waiver.until}: {finding.waiver.reason}"
