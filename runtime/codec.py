@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from . import table, wire
 from .errors import (
@@ -27,14 +27,6 @@ class EncodeFrames(Protocol[M_contra]):
     """The type of `encode_frames`, whose threshold is optional."""
 
     def __call__(self, msg: M_contra, threshold: int = ...) -> list[Buffer]: ...
-
-
-class Former(NamedTuple):
-    """A layout that the group had in a release, and how this one differs from it."""
-
-    fingerprint: str
-    label: str
-    difference: str
 
 
 class Codec(Generic[M]):
@@ -65,8 +57,8 @@ class Codec(Generic[M]):
         records: table.Records,
         encoders: Encoders,
         decoders: Decoders,
+        former: Sequence[table.Former] = (),
         removed: Mapping[int, str] | None = None,
-        former: Sequence[Former] = (),
     ) -> None:
         self.group = group
         self.receiver = receiver

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from msgen.runtime import table
-from msgen.runtime.codec import Codec, Former
+from msgen.runtime.codec import Codec
 from msgen.runtime.frames import Buffer, FrameReader, FrameWriter, Unfit
 from msgen.runtime.wire import (
     I64_MAX,
@@ -114,12 +114,12 @@ CODEC: Final[Codec[JobsMsg]] = Codec(
     encoders=_ENCODERS,
     decoders=_DECODERS,
     former=[
-        Former(
+        table.Former(
             "46d7f37dc3ac93739c3f416aa96879d3d048688279e4be11d557733a94de459a",
             "v0.1",
             "Job.options.depth is i64 there, f64 here",
         ),
-        Former(
+        table.Former(
             "4c0726a456bfb234bfd704e78b3f9d0ce6b6dccafbf0d3e13b59d2119db87988",
             "v0.2",
             "Job.options.depth is u16 there, f64 here",
