@@ -107,9 +107,8 @@ class Report:
     def located(self, place: Place) -> Place:
         """Return a place in the files of today; what is only in old files has its old line there."""
         folder = self.schema_dir.as_posix()
-        if place.path == folder or place.path.startswith(
-            "" if folder == "." else f"{folder}/"
-        ):
+        inside = place.path.removeprefix("" if folder == "." else f"{folder}/")
+        if "/" not in inside and ":" not in inside:
             return place
         name = place.path.rpartition("/")[2].rpartition(":")[2]
         return place._replace(path=(self.schema_dir / name).as_posix())

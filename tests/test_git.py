@@ -399,6 +399,26 @@ def test_a_name_of_both_a_revision_and_a_folder_is_the_revision(
     assert rules("schema", "--against", "only-folder") == []
 
 
+def test_what_is_gone_is_told_at_its_file(
+    repository: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = JOBS.replace("jobs", "more")
+    repository.commit({"schema/more.yaml": more, "schema/jobs.yaml": LATER})
+    (repository.folder / "schema" / "more.yaml").unlink()
+    line = ":1:8: error: group 'more' is gone [GROUP_REMOVED]\n"
+    for folder in ("schema", "./schema", str(repository.folder / "schema")):
+        text = msgen("diff", folder, "--against", "HEAD").stdout
+        assert f"\n{Path(folder).as_posix()}/more.yaml{line}" in text
+        assert "    was: HEAD:schema/more.yaml:1:8\n" in text
+    monkeypatch.chdir(repository.folder / "schema")
+    assert f"\nmore.yaml{line}" in msgen("diff", ".", "--against", "HEAD").stdout
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "more.yaml").write_text(more)
+    (tmp_path / "old" / "jobs.yaml").write_text(LATER)
+    against = msgen("diff", ".", "--against", str(tmp_path / "old"))
+    assert f"\nmore.yaml{line}" in against.stdout
+
+
 def test_outside_of_a_repository(tmp_path: Path) -> None:
     (tmp_path / "schema").mkdir()
     (tmp_path / "schema" / "jobs.yaml").write_text(JOBS)

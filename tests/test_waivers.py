@@ -14,6 +14,7 @@ from msgen.codegen.cli import main
 from msgen.codegen.diff import diff
 from msgen.codegen.errors import Place
 from msgen.codegen.waivers import apply_waivers, load_waivers
+from repositories import init
 
 OLD = "group: jobs\nreceiver: worker\nmessages:\n  Job: {tag: 1, fields: {uid: int, old: str}}\n"
 NEW = OLD.replace("uid: int, old: str", "uid: u8")
@@ -98,6 +99,19 @@ def test_a_schema_without_waivers_has_none(folder: Path) -> None:
     for text in ("", "\n", "waivers: []\n", "{}\n"):
         write_schema(folder, {"msgen.yaml": text})
         assert load_waivers(folder) == []
+
+
+def test_a_waiver_is_not_unused_where_nothing_was_compared(
+    folder: Path, tmp_path: Path
+) -> None:
+    git = init(tmp_path / "repository")
+    git.commit({"README": "text"})
+    schema = write_schema(
+        git.folder / "schema", {"jobs.yaml": NEW, "msgen.yaml": WAIVERS}
+    )
+    arguments = ["diff", str(schema), "--against", "HEAD", "--allow-missing"]
+    result = CliRunner().invoke(main, [*arguments, "--strict"])
+    assert (result.exit_code, "WAIVER" in result.stdout) == (0, False)
 
 
 def test_the_file_is_no_group(folder: Path) -> None:
