@@ -15,6 +15,8 @@ Make: TypeAlias = Callable[..., Change]
 
 
 def maker(pair: RecordPair, old: model.Field, new: model.Field) -> Make:
+    """Return what makes changes of a field that is in both versions, or of two in one slot."""
+
     def make(
         rule: str, text: str, was: str, now: str, *keys: str, **effect: bool
     ) -> Change:
@@ -42,6 +44,7 @@ def key_place(thing: Any, *keys: str) -> Place:
 
 
 def kind_of(record: model.Record) -> str:
+    """`struct`, `message` or `batch`."""
     if isinstance(record, model.Message):
         return "batch" if record.is_batch else "message"
     return "struct"
