@@ -1,4 +1,4 @@
-"""How long the command line takes: its help, a check of this schema, and a large build."""
+"""How long the command line takes: its help, checks of this schema, a large build, a large diff."""
 
 from __future__ import annotations
 
@@ -60,6 +60,9 @@ def time_commands(rounds: int) -> dict[str, float]:
             _run, [*command, "build", "--check", schema]
         ),
     }
+    if (_ROOT / ".git").exists():
+        arguments = ["check", schema, "--against", "HEAD"]
+        short["msgen check --against HEAD schema/"] = Task(_run, [*command, *arguments])
     times = interleave(short, rounds=rounds, slice_s=0)
     with TemporaryDirectory(prefix="msgen-bench-") as folder:
         large = Path(folder) / "schema"
@@ -76,7 +79,11 @@ def time_commands(rounds: int) -> dict[str, float]:
 
         title = f"msgen build, {GROUPS} groups of {MESSAGES} messages"
         task: Task = Task(build, [*command, "build", str(large)])
-        times |= interleave({title: task}, rounds=min(rounds, _BUILD_ROUNDS), slice_s=0)
+        long = {title: task}
+        _commit_and_change(Path(folder), large)
+        title = f"msgen diff against git, {GROUPS} groups of {MESSAGES} messages"
+        long[title] = Task(_run, [*command, "diff", str(large), "--against", "HEAD"])
+        times |= interleave(long, rounds=min(rounds, _BUILD_ROUNDS), slice_s=0)
     return {title: median(samples) for title, samples in times.items()}
 
 
@@ -90,6 +97,20 @@ def write_schema(folder: Path) -> None:
             _MESSAGE.format(group=group, number=number) for number in range(MESSAGES)
         ]
         (folder / f"group{group}.yaml").write_text("".join(parts), encoding="utf-8")
+
+
+def _commit_and_change(folder: Path, schema: Path) -> None:
+    """Put a schema into a repository, then change a struct that all groups share."""
+    identity = ["-c", "user.name=bench", "-c", "user.email=bench@example.org"]
+    for arguments in (
+        ["init", "--quiet"],
+        ["add", "--all"],
+        [*identity, "commit", "--quiet", "--message", "First"],
+    ):
+        _run(["git", "-C", str(folder), *arguments])
+    common = schema / "common.yaml"
+    text = common.read_text(encoding="utf-8")
+    common.write_text(text.replace("type: float,", "type: f32,"), encoding="utf-8")
 
 
 def _script() -> str:

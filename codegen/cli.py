@@ -1,30 +1,32 @@
-"""The command line. It alone reads arguments, writes files and decides exit codes.
+"""The command line: with cli_check.py it alone reads arguments, writes and decides exit codes.
 
 Exit codes, everywhere: 0 fine, 1 findings, 2 the command or the schema is wrong.
 """
 
 from __future__ import annotations
 
-import gc
 import json
-import os
 import sys
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
+from .cli_check import check, diff, explain, rules
+from .console import (
+    FINDINGS,
+    coloured,
+    default_output,
+    out_option,
+    schema_argument,
+    stop,
+    with_schema_errors,
+)
+
 if TYPE_CHECKING:
-    from .errors import Problem
     from .model import Schema
     from .output import Change
-
-FINDINGS = 1
-WRONG = 2
-
-_COLOURS = {"error": "red", "warning": "yellow", "changed": "yellow", "missing": "red"}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,66 +35,50 @@ def main() -> None:
     """Typed messages for inference engines: YAML schemas in, Python codecs out."""
 
 
-def _with_schema_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """End a command with exit code 2 and all problems where the schema or output is wrong."""
-
-    @wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> None:
-        from .errors import SchemaError
-        from .output import OutputError
-        from .texts import counted
-
-        # A build makes many objects and drops few: looking for garbage takes a fifth of its time.
-        collects = gc.isenabled()
-        gc.disable()
-        try:
-            command(*args, **kwargs)
-        except SchemaError as error:
-            _print_problems(error.problems)
-            errors = counted(len(error.problems), "error")
-            click.echo(f"{errors}, nothing written", err=True)
-            sys.exit(WRONG)
-        except OutputError as error:
-            _stop(str(error))
-        finally:
-            if collects:
-                gc.enable()
-
-    return wrapped
-
-
-_schema_argument = click.argument(
-    "schema_dir", type=click.Path(path_type=Path, file_okay=False, exists=True)
-)
-_out_option = click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the generated modules.  [default: generated/ beside SCHEMA_DIR]",
-)
+for _command in (check, diff, rules, explain):
+    main.add_command(_command)
 
 
 @main.command()
-@_schema_argument
-@_out_option
+@schema_argument
+@out_option
 @click.option(
     "--check", is_flag=True, help="Write nothing; list what is not up to date."
 )
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
-@_with_schema_errors
-def build(schema_dir: Path, out: Path | None, check: bool, diff: bool) -> None:
+@click.option(
+    "--at-version",
+    "at_versions",
+    metavar="[GROUP=]N",
+    multiple=True,
+    help="As it was at version N of a group, or of all; needs --out.",
+)
+@with_schema_errors
+def build(
+    schema_dir: Path,
+    out: Path | None,
+    check: bool,
+    diff: bool,
+    at_versions: tuple[str, ...],
+) -> None:
     """Generate the modules of SCHEMA_DIR.
 
     Only files whose content changes are written, all of them or none. Files of groups that are
     gone are removed; files that msgen did not generate are never touched. With --check or --diff,
-    the exit code is 1 where something would change.
+    the exit code is 1 where something would change. With --at-version, what was added later is
+    left out, so that builds of two versions can be tested against each other.
     """
     from .generate import generate
+    from .layouts import load_layouts
     from .output import apply, compare
     from .schema_loader import load_schema
 
     schema = load_schema(schema_dir)
-    files = generate(schema)
-    folder = out or _default_output(schema_dir)
+    layouts = load_layouts(schema_dir)
+    if at_versions:
+        schema = _at_versions(schema, at_versions, out)
+    files = generate(schema, layouts)
+    folder = out or default_output(schema_dir)
     changes = compare(files, folder)
     if diff:
         for change in changes:
@@ -107,33 +93,32 @@ def build(schema_dir: Path, out: Path | None, check: bool, diff: bool) -> None:
 
 
 @main.command()
-@_schema_argument
-@_out_option
-@_with_schema_errors
-def check(schema_dir: Path, out: Path | None) -> None:
-    """Check SCHEMA_DIR for CI: lint, and whether the generated modules are up to date."""
-    from .generate import generate
-    from .lint import lint
-    from .output import compare
-    from .schema_loader import load_schema
-    from .texts import counted
+@schema_argument
+@click.argument("label")
+@with_schema_errors
+def record(schema_dir: Path, label: str) -> None:
+    """Keep the layout of SCHEMA_DIR as the one of release LABEL.
 
-    schema = load_schema(schema_dir)
-    files = generate(schema)
-    findings = lint(schema)
-    changes = compare(files, out or _default_output(schema_dir))
-    _print_problems(findings)
-    _print_changes(changes)
-    if changes:
-        click.echo(
-            f"run 'msgen build {schema_dir.as_posix()}' to bring them up to date",
-            err=True,
-        )
-    click.echo(
-        f"{counted(len(schema.groups), 'group')}: {counted(len(findings), 'lint finding')}, "
-        f"{counted(len(changes), 'file')} out of date"
+    It goes to layouts.json in the schema folder, which is committed. From then on `build` puts into
+    each module how the layout of that release differs from its own, if it does, and SchemaMismatch
+    says it where a peer of that release sends.
+    """
+    from .layouts import LAYOUTS_FILE, load_layouts
+    from .schema_loader import load_schema
+
+    if not label.isprintable() or not 0 < len(label) <= 40:
+        stop("the label is empty, too long or not printable; give one such as v1.2")
+    layouts, added = load_layouts(schema_dir).with_release(
+        load_schema(schema_dir), label
     )
-    sys.exit(FINDINGS if findings or changes else 0)
+    path = schema_dir / LAYOUTS_FILE
+    if added:
+        try:
+            path.write_text(layouts.text(), encoding="utf-8", newline="\n")
+        except OSError as error:
+            stop(f"{path.as_posix()} cannot be written: {error.strerror}")
+    what = ", ".join(added) or "nothing: every layout of today is known"
+    click.echo(f"{path.as_posix()}: recorded {what}")
 
 
 @main.command("json-schema")
@@ -152,30 +137,31 @@ def init(folder: Path) -> None:
 
     taken = [name for name in STARTER_FILES if (folder / name).exists()]
     if taken:
-        _stop(f"{(folder / taken[0]).as_posix()} is there already; give another folder")
+        stop(f"{(folder / taken[0]).as_posix()} is there already; give another folder")
     for name, text in STARTER_FILES.items():
         path = folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
         except OSError as error:
-            _stop(
+            stop(
                 f"{path.as_posix()} cannot be written: {error.strerror}; give another folder"
             )
         click.echo(f"wrote {path.as_posix()}")
     click.echo(f"next: msgen build {(folder / 'schema').as_posix()}")
 
 
-def _stop(text: str) -> NoReturn:
-    click.echo(f"{_coloured('error', 'error')}: {text}", err=True)
-    sys.exit(WRONG)
+def _at_versions(schema: Schema, texts: tuple[str, ...], out: Path | None) -> Schema:
+    from .versions import at_version, parse_versions
 
-
-def _default_output(schema_dir: Path) -> Path:
-    """`generated/` beside the schema folder, as a path of the same kind as the one given."""
-    if schema_dir.name in ("", "..") or schema_dir == Path():
-        return schema_dir.resolve().parent / "generated"
-    return schema_dir.parent / "generated"
+    if out is None:
+        stop(
+            "--at-version needs --out, so that the modules of today are not overwritten"
+        )
+    try:
+        return at_version(schema, parse_versions(texts, schema))
+    except ValueError as error:
+        stop(f"--at-version: {error}")
 
 
 def _summary(
@@ -199,23 +185,8 @@ def _summary(
 def _print_changes(changes: Iterable[Change]) -> None:
     for change in changes:
         click.echo(
-            f"{_coloured(change.kind, change.kind)}: {change.path.as_posix()}", err=True
+            f"{coloured(change.kind, change.kind)}: {change.path.as_posix()}", err=True
         )
-
-
-def _print_problems(problems: Iterable[Problem]) -> None:
-    for problem in problems:
-        label = f" {problem.severity}: "
-        place, _, rest = str(problem).partition(label)
-        coloured = _coloured(f"{problem.severity}:", problem.severity)
-        click.echo(f"{place} {coloured} {rest}", err=True)
-
-
-def _coloured(text: str, kind: str) -> str:
-    """Colour a word; click strips the colour again where the output is no terminal."""
-    if os.environ.get("NO_COLOR"):
-        return text
-    return click.style(text, fg=_COLOURS.get(kind, "cyan"), bold=True)
 
 
 if __name__ == "__main__":

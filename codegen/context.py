@@ -9,6 +9,7 @@ from functools import cached_property
 
 from . import model
 from .fingerprint import Fingerprints
+from .layouts import Layouts
 from .modulenames import ModuleNames
 from .names import snake_case
 from .recursion import recursive_records
@@ -52,13 +53,16 @@ class SchemaFacts:
     with_frames: frozenset[model.RecordKey]
     """Records with a tensor or bytes somewhere inside, whose functions need the frames."""
     fingerprints: Fingerprints
+    layouts: Layouts
+    """Layouts that were released before, so that modules can say how they differ."""
 
     @classmethod
-    def of(cls, schema: model.Schema) -> SchemaFacts:
+    def of(cls, schema: model.Schema, layouts: Layouts) -> SchemaFacts:
         return cls(
             recursive_records(schema),
             _records_with_payloads(schema),
             Fingerprints(schema),
+            layouts,
         )
 
 

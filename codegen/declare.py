@@ -92,6 +92,7 @@ class Declarations:
             enums=enums,
             structs=structs,
             messages=messages,
+            keys=section.places(),
         )
 
     def _check_processes(self, section: Section) -> None:
@@ -150,6 +151,7 @@ class Declarations:
             place=section.place,
             doc=section.text("doc"),
             fields=self._fields(group, section, evolution),
+            keys=section.places(),
         )
 
     def _message(
@@ -169,6 +171,7 @@ class Declarations:
             deprecated=section.flag("deprecated"),
             was=section.optional_text("was"),
             removed=section.flag("removed"),
+            keys=section.places(),
         )
 
     def _batch(
@@ -205,6 +208,7 @@ class Declarations:
             deprecated=section.flag("deprecated"),
             was=section.optional_text("was"),
             is_batch=True,
+            keys=section.places(),
         )
 
     def _fields(
@@ -243,6 +247,7 @@ class Declarations:
             deprecated=section.flag("deprecated"),
             was=section.optional_text("was"),
             removed=section.flag("removed"),
+            keys=section.places(),
         )
 
     def _struct_fields(self, ref: model.StructType) -> FieldTypes:

@@ -44,6 +44,7 @@ class EnumBuilder:
             doc=section.text("doc"),
             members=members,
             unknown=section.optional_text("unknown"),
+            keys=section.places(),
         )
 
     def _members(
@@ -72,6 +73,7 @@ class EnumBuilder:
                 since=each.count("since"),
                 deprecated=each.flag("deprecated"),
                 was=each.optional_text("was"),
+                keys=each.places(),
             )
         return tuple(members.values())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .context import ModuleContext
 from .docstrings import add_docstring
-from .emit_table import RECORDS
+from .emit_table import RECORDS, table_name
 from .names import base_name, union_name
 from .pytext import Code, Text, bracket, literal
 
@@ -89,6 +89,22 @@ def emit_codec(context: ModuleContext) -> str:
         f"encoders={context.message_set('encode', everything)}",
         f"decoders={context.message_set('decode', everything)}",
     ]
+    former = context.facts.layouts.former(group, context.facts.fingerprints)
+    if former:
+        table = table_name(context)
+        layouts = [
+            bracket(
+                f"{table}.Former(",
+                [
+                    literal(each.fingerprint),
+                    literal(each.label),
+                    literal(each.difference),
+                ],
+                ")",
+            )
+            for each in former
+        ]
+        arguments.append(bracket("former=[", layouts, "]"))
     removed = [message for message in group.messages if message.removed]
     if removed:
         entries = [f"{message.tag}: {literal(message.name)}" for message in removed]

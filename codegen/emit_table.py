@@ -18,7 +18,7 @@ RECORDS = "_RECORDS"
 def emit_table(context: ModuleContext) -> str:
     """Emit the dict from classes to their descriptions, those of imported structs included."""
     final = context.names.use("typing", "Final")
-    record_class = f"{_table(context)}.Record"
+    record_class = f"{table_name(context)}.Record"
     entries: list[Text] = [
         f"**{context.names.sibling(group, RECORDS, f'_{group}_records_')}"
         for group in _imported(context)
@@ -42,7 +42,8 @@ def _imported(context: ModuleContext) -> list[str]:
     return sorted(used - {context.group.name})
 
 
-def _table(context: ModuleContext) -> str:
+def table_name(context: ModuleContext) -> str:
+    """Return how the module names the description table's own module."""
     return context.names.use(RUNTIME, "table")
 
 
@@ -54,11 +55,11 @@ def _record(context: ModuleContext, record: model.Record) -> Text:
         items.append(f"tag={record.tag}")
     if context.is_recursive(record):
         items.append("recursive=True")
-    return bracket(f"{record.name}: {_table(context)}.Record(", items, ")")
+    return bracket(f"{record.name}: {table_name(context)}.Record(", items, ")")
 
 
 def _field(context: ModuleContext, field: model.Field) -> Text:
-    table = _table(context)
+    table = table_name(context)
     items: list[Text] = [literal(field.name), _type(context, field.type)]
     if field.default is not None:
         text = value_text(context, field.default.value, field.type)
@@ -74,7 +75,7 @@ def _field(context: ModuleContext, field: model.Field) -> Text:
 
 def _type(context: ModuleContext, type_: Type) -> Text:
     name, arguments = _spelled(context, type_)
-    return bracket(f"{_table(context)}.{name}(", arguments, ")")
+    return bracket(f"{table_name(context)}.{name}(", arguments, ")")
 
 
 def _spelled(context: ModuleContext, type_: Type) -> tuple[str, list[Text]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 
 class Place(NamedTuple):
@@ -19,6 +19,10 @@ class Place(NamedTuple):
     def shifted(self, columns: int) -> Place:
         """Return the place ``columns`` characters to the right."""
         return Place(self.path, self.line, self.column + columns)
+
+
+KeyPlaces: TypeAlias = tuple[tuple[str, Place], ...]
+"""The keys that a declaration was written with, and where their values stand."""
 
 
 @dataclass(frozen=True, order=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 from . import model
@@ -26,6 +27,10 @@ class Fingerprints:
     def of(self, group: model.Group) -> str:
         """Return the SHA-256 of a group's canonical form, as 64 hex digits."""
         return _digest(self.canonical(group))
+
+    def record(self, digest: str) -> Any:
+        """Return the canonical fields of a struct or message, by the digest that stands for it."""
+        return self._describe.by_digest[digest]
 
     def canonical(self, group: model.Group) -> dict[str, Any]:
         """Return the canonical form of a group, of JSON types only."""
@@ -54,12 +59,18 @@ def _digest(value: Any) -> str:
 _Ref: TypeAlias = model.StructType | model.MessageType
 
 
+@cache
+def _holds_records(type_: Type) -> bool:
+    return any(isinstance(part, _Ref) for part in model.walk(type_))
+
+
 class _Canonical:
     """Describes fields and types; structs and messages in them by a digest of their content."""
 
     def __init__(self, schema: model.Schema) -> None:
         self._schema = schema
         self._digests: dict[_Ref, str] = {}
+        self._forms: dict[Type, Any] = {}
         edges = {
             record.type: self._references(record)
             for group in schema.groups.values()
@@ -67,6 +78,14 @@ class _Canonical:
         }
         for component in components(edges):
             self._digest_together(component, edges)
+
+    @cached_property
+    def by_digest(self) -> dict[str, Any]:
+        """The fields of every struct and message, by digest; those alike are one."""
+        return {
+            digest: self.fields(self._schema.record(ref))
+            for ref, digest in self._digests.items()
+        }
 
     def fields(self, record: model.Record) -> list[Any] | str:
         if isinstance(record, model.Message) and record.is_batch:
@@ -120,6 +139,14 @@ class _Canonical:
             count = found
 
     def _type(self, type_: Type) -> Any:
+        if _holds_records(type_):
+            return self._form(type_)  # which changes with the digests
+        found = self._forms.get(type_)
+        if found is None:
+            found = self._forms[type_] = self._form(type_)
+        return found
+
+    def _form(self, type_: Type) -> Any:
         if isinstance(type_, model.StructType):
             return ["struct", self._digests[type_]]
         if isinstance(type_, model.EnumType):

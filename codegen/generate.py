@@ -12,6 +12,7 @@ from .emit_codec import emit_base_class, emit_codec, emit_dispatch, emit_union
 from .emit_decode import emit_decoder
 from .emit_encode import emit_encoder
 from .emit_table import emit_table
+from .layouts import Layouts
 from .modulenames import ModuleNames
 from .names import base_name, union_name
 
@@ -28,14 +29,17 @@ _TEMPLATES = jinja2.Environment(
 )
 
 
-def generate(schema: model.Schema) -> dict[str, str]:
+def generate(schema: model.Schema, layouts: Layouts | None = None) -> dict[str, str]:
     """Generate all modules of a schema.
+
+    Args:
+        layouts: those that were released before; modules say how they differ from today's.
 
     Returns:
         File name, relative to the output folder, to text. The same schema gives the same text
         whatever the machine, the folder and the hash seed.
     """
-    facts = SchemaFacts.of(schema)
+    facts = SchemaFacts.of(schema, layouts or Layouts())
     modules = {
         f"{name}.py": _module(schema, facts, group)
         for name, group in schema.groups.items()

@@ -11,8 +11,9 @@ class Key:
     """One key of a mapping.
 
     ``shape`` is `name`, `names`, `text`, `type`, `count` (an integer), `flag` (a boolean), `value`
-    (anything), the name of a section, `map SECTION` (names to sections), or `short SECTION` (as
-    `map`, where a scalar stands for the section's first key).
+    (anything), `path` (names with dots between them), `date`, the name of a section, `map SECTION`
+    (names to sections), `short SECTION` (as `map`, where a scalar stands for the section's first
+    key), or `list SECTION`.
     """
 
     shape: str
@@ -136,6 +137,31 @@ SECTIONS: dict[str, dict[str, Key]] = {
         "was": _WAS,
     },
 }
+
+SETTINGS: dict[str, dict[str, Key]] = {
+    "settings": {
+        "waivers": Key("list waiver", "Breaks that were decided on."),
+    },
+    "waiver": {
+        "rule": Key(
+            "name", "The finding's rule.", required=True, example="INT_CHANGED"
+        ),
+        "place": Key(
+            "path",
+            "What it is about, by its dotted name.",
+            required=True,
+            example="backend.UserMsg.uid",
+        ),
+        "reason": Key("text", "Why it is wanted.", required=True, example="<why>"),
+        "until": Key(
+            "date",
+            "The last day on which it counts.",
+            required=True,
+            example="2030-01-31",
+        ),
+    },
+}
+"""The sections of `msgen.yaml`, which is beside the groups and holds none."""
 
 _NAME: dict[str, Any] = {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]*$"}
 

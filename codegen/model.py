@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, TypeAlias
 
-from .errors import Place
+from .errors import KeyPlaces, Place
 
 INT_RANGES: dict[str, tuple[int, int]] = {
     **{f"i{bits}": (-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (8, 16, 32, 64)},
@@ -208,6 +208,7 @@ class Field:
     deprecated: bool = False
     was: str | None = None
     removed: bool = False
+    keys: KeyPlaces = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -217,6 +218,7 @@ class Struct:
     place: Place
     doc: str
     fields: tuple[Field, ...]
+    keys: KeyPlaces = field(default=(), compare=False, repr=False, kw_only=True)
 
     @property
     def type(self) -> StructType | MessageType:
@@ -258,6 +260,7 @@ class EnumMember:
     since: int = 1
     deprecated: bool = False
     was: str | None = None
+    keys: KeyPlaces = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -269,6 +272,7 @@ class Enum:
     members: tuple[EnumMember, ...]
     unknown: str | None
     """The member that receives numbers which this build does not know."""
+    keys: KeyPlaces = field(default=(), compare=False, repr=False)
 
     @property
     def type(self) -> EnumType:
@@ -289,6 +293,7 @@ class Group:
     structs: tuple[Struct, ...]
     messages: tuple[Message, ...]
     """Every message in file order, the batch last; removed ones included."""
+    keys: KeyPlaces = field(default=(), compare=False, repr=False)
 
     @property
     def live_messages(self) -> tuple[Message, ...]:

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date
 
 from .errors import Place, Problems
-from .language import SECTIONS, Key
+from .language import SECTIONS, SETTINGS, Key
 from .nodes import Broken, Mapping, Node, Scalar, Sequence
 from .sections import Entry, EntryValue, Section
 from .texts import did_you_mean, shown
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)\Z")
 
+_ALL_SECTIONS = {**SECTIONS, **SETTINGS}
 _SHORT_FORMS = {"field": "a type, or ", "member": "its number, or "}
 _HOMES = {
     "message": "fields stand under 'fields:'",
@@ -48,7 +50,7 @@ class _Reader:
             )
 
     def section(self, kind: str, name: str, place: Place, node: Node) -> Section:
-        keys = SECTIONS[kind]
+        keys = _ALL_SECTIONS[kind]
         what = f"{kind} {shown(name)}" if name else f"the {kind}"
         if not isinstance(node, Mapping):
             form = (
@@ -72,7 +74,7 @@ class _Reader:
         return Section(kind, name, place, entries, whole)
 
     def _unknown_key(self, kind: str, what: str, key: Scalar) -> None:
-        keys = SECTIONS[kind]
+        keys = _ALL_SECTIONS[kind]
         hint = did_you_mean(key.text, keys)
         if not hint:
             hint = f"; the keys are {', '.join(keys)}"
@@ -104,16 +106,24 @@ class _Reader:
             return self._names(what, node)
         if kind in SECTIONS:
             return (self.section(kind, "", node.place, node),)
+        if kind == "list":
+            return self._list(what, section, node)
         if section:
             return self._map(what, section, kind == "short", node)
         if not isinstance(node, Scalar):
-            expected = {"count": "an integer", "flag": "true or false"}
+            expected = {
+                "count": "an integer",
+                "flag": "true or false",
+                "date": "a date",
+            }
             self._wrong(what, node, expected.get(kind, "a string"))
             return None
         if kind == "flag":
             return self._flag(what, node)
         if kind == "count":
             return self._count(what, spec, node)
+        if kind == "date":
+            return self._date(what, node)
         remedy = "write it" if spec.required else "write it or remove the key"
         if not self._is_text(what, node, remedy):
             return None
@@ -150,6 +160,22 @@ class _Reader:
             )
             return None
         return int(node.text)
+
+    def _date(self, what: str, node: Scalar) -> str | None:
+        try:
+            # Before Python 3.11 it takes this form only, and later ones many more.
+            if len(node.text) == 10:
+                return date.fromisoformat(node.text).isoformat()
+        except ValueError:
+            pass
+        self._wrong(what, node, "a day, as in 2030-01-31")
+        return None
+
+    def _list(self, what: str, kind: str, node: Node) -> tuple[Section, ...] | None:
+        if not isinstance(node, Sequence):
+            self._wrong(what, node, f"a list of {kind}s")
+            return None
+        return tuple(self.section(kind, "", item.place, item) for item in node.items)
 
     def _names(self, what: str, node: Node) -> tuple[Scalar, ...] | None:
         if not isinstance(node, Sequence):

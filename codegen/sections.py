@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from . import nodes
-from .errors import Place
+from .errors import KeyPlaces, Place
 from .nodes import Node, Scalar
 
 EntryValue: TypeAlias = "str | int | Node | tuple[Scalar, ...] | tuple[Section, ...]"
@@ -61,6 +61,10 @@ class Section:
 
     def key_place(self, key: str) -> Place:
         return self._entries[key].key_place
+
+    def places(self) -> KeyPlaces:
+        """Return the place of every key's value."""
+        return tuple((key, entry.place) for key, entry in self._entries.items())
 
     def text(self, key: str) -> str:
         value = self._value(key) or ""

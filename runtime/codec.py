@@ -67,6 +67,7 @@ class Codec(Generic[M]):
         records: table.Records,
         encoders: Encoders,
         decoders: Decoders,
+        former: Sequence[table.Former] = (),
         removed: Mapping[int, str] | None = None,
         batch: Callable[[list[Any]], M] | None = None,
     ) -> None:
@@ -80,8 +81,8 @@ class Codec(Generic[M]):
             cls: record for cls, record in records.items() if cls in encoders
         }
         self._removed = dict(removed or {})
-        prefix = int(fingerprint[:6], 16) >> 1
-        self._prefix = wire.HEADER_BIT | prefix << 8
+        self._former = {_first_bits(each.fingerprint): each for each in former}
+        self._prefix = wire.HEADER_BIT | _first_bits(fingerprint) << 8
         by_header = {self._prefix | tag: decoder for tag, decoder in decoders.items()}
         pack = _choose_pack(records, self._messages)
         self._pack = pack
@@ -350,6 +351,17 @@ class Codec(Generic[M]):
     def _mismatch(self, header: int) -> SchemaMismatch:
         bits = (header & ~wire.HEADER_BIT) >> 8
         theirs = f"{bits << 1:06x}"
+        former = self._former.get(bits)
+        if former is not None:
+            return SchemaMismatch(
+                self.group,
+                f"the peer's schema differs: it is that of {former.label}, fingerprint "
+                f"{former.fingerprint}, this build's is {self.fingerprint}; first difference: "
+                f"{former.difference}; build both from one schema",
+                self.fingerprint,
+                former.fingerprint,
+                former.difference,
+            )
         return SchemaMismatch(
             self.group,
             f"the peer's schema differs: its fingerprint begins with {theirs} or "
@@ -358,6 +370,11 @@ class Codec(Generic[M]):
             self.fingerprint,
             theirs,
         )
+
+
+def _first_bits(fingerprint: str) -> int:
+    """Return the part of a fingerprint that a header carries."""
+    return int(fingerprint[:6], 16) >> 1
 
 
 def _choose_pack(

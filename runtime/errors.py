@@ -79,17 +79,23 @@ class SchemaMismatch(DecodeError):
 
     Attributes:
         ours: this build's fingerprint, 64 hex digits.
-        theirs: the first 23 bits of the peer's, which is all that a message carries, as 6 hex
-            digits of which the last is even.
+        theirs: the peer's, 64 hex digits, where this build knows that layout; otherwise its first
+            23 bits, which is all that a message carries, as 6 hex digits of which the last is even.
+        difference: the first difference between the two, empty where this build does not know the
+            peer's layout.
     """
 
-    def __init__(self, path: str, reason: str, ours: str, theirs: str) -> None:
+    def __init__(
+        self, path: str, reason: str, ours: str, theirs: str, difference: str = ""
+    ) -> None:
         super().__init__(path, reason)
         self.ours = ours
         self.theirs = theirs
+        self.difference = difference
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, self.reason, self.ours, self.theirs)
+        facts = (self.path, self.reason, self.ours, self.theirs, self.difference)
+        return type(self), facts
 
 
 class StepDecodeError(DecodeError):

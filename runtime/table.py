@@ -208,6 +208,15 @@ class Record:
 Records: TypeAlias = dict[type, Record]
 
 
+@dataclass(frozen=True)
+class Former:
+    """A layout that the group had in a release, and how this one differs from it."""
+
+    fingerprint: str
+    label: str
+    difference: str
+
+
 def parts(type_: Type) -> tuple[Type, ...]:
     """Return a type and everything inside it, not entering structs and messages."""
     inner: tuple[Type, ...] = ()

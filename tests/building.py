@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import itertools
 import sys
+import types
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from msgen.codegen import generate, load_schema
+from msgen.codegen.layouts import load_layouts
 from msgen.codegen.model import Schema
 from msgen.codegen.output import apply, compare
 
@@ -46,7 +48,7 @@ def built(folder: Path, schema_dir: Path) -> Iterator[Built]:
     schema = load_schema(schema_dir)
     package = f"_generated_{next(_numbers)}"
     out = folder / package
-    apply(compare(generate(schema), out), out)
+    apply(compare(generate(schema, load_layouts(schema_dir)), out), out)
     spec = importlib.util.spec_from_file_location(
         package, out / "__init__.py", submodule_search_locations=[str(out)]
     )
@@ -56,6 +58,33 @@ def built(folder: Path, schema_dir: Path) -> Iterator[Built]:
     spec.loader.exec_module(module)
     try:
         yield Built(schema, out, package)
+    finally:
+        for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+            del sys.modules[name]
+
+
+@contextmanager
+def built_in_memory(schema: Schema) -> Iterator[Built]:
+    """Generate and import a schema without a file, which is faster where there are many."""
+    package = f"_generated_{next(_numbers)}"
+    texts = generate(schema)
+    root = types.ModuleType(package)
+    root.__path__ = []
+    sys.modules[package] = root
+    waiting = list(schema.groups.values())
+    try:
+        while waiting:  # those first that import what is there
+            group = next(
+                each
+                for each in waiting
+                if not {name for name, _ in each.imports} & {w.name for w in waiting}
+            )
+            waiting.remove(group)
+            name = f"{package}.{group.name}"
+            module = sys.modules[name] = types.ModuleType(name)
+            module.__package__ = package
+            exec(compile(texts[f"{group.name}.py"], f"{name}.py", "exec"), vars(module))
+        yield Built(schema, Path(package), package)
     finally:
         for name in [name for name in sys.modules if name.partition(".")[0] == package]:
             del sys.modules[name]

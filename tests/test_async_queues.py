@@ -27,6 +27,7 @@ from msgen.runtime.queues import (
     ZmqPullQueue,
     ZmqPushQueue,
 )
+from msgen.runtime.receiving import plain_frames
 from processes import GENEROUS, finished, running
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
@@ -72,7 +73,7 @@ def test_messages_travel_both_ways(addr: str, run: Run) -> None:
                 await push.put(msg)
                 msg.input_ids.zero_()
                 assert await getting == user(1, tokens)
-            msgs = [user(1, 3), user(2, 50_000), backend.ExitMsg()]
+            msgs: list[Any] = [user(1, 3), user(2, 50_000), backend.ExitMsg()]
             await push.put_many(msgs)
             assert await pull.get_many(2) == msgs[:2]
             assert await pull.get_many(2) == msgs[2:]
@@ -80,7 +81,7 @@ def test_messages_travel_both_ways(addr: str, run: Run) -> None:
             await push.put(user(9, 50_000))
             raw = await pull.get_raw()
             expected = backend.encode_frames(backend.BatchBackendMsg(msgs))
-            assert [bytes(frame) for frame in raw] == [bytes(each) for each in expected]
+            assert plain_frames(raw) == expected
             frames = await pull.get_raw()
             await push.put_raw(frames)
             assert await pull.get() == pull.decode(frames) == user(9, 50_000)
@@ -141,7 +142,7 @@ def test_ten_thousand_cancelled_gets_lose_and_double_nothing(
                     except (asyncio.TimeoutError, asyncio.CancelledError, QueueEmpty):
                         given_up += 1
                     else:
-                        taken.append(msg.uid)
+                        taken.append(msg.uid)  # type: ignore[union-attr]
                     if given_up < 10_000 and len(taken) > count // 2:
                         # Messages are scarce from here on, so that gets do wait.
                         await asyncio.sleep(0)
@@ -317,10 +318,11 @@ def test_lent_memory_is_waited_for(addr: str, run: Run) -> None:
             for uid in range(20):
                 tracker = await push.put(user(uid, 400_000), GENEROUS)
                 assert tracker is not None
+                last = tracker
                 if uid:
                     assert await pull.get(GENEROUS) == user(uid - 1, 400_000)
             assert await pull.get(GENEROUS) == user(19, 400_000)
-            tracker.wait(GENEROUS)
+            last.wait(GENEROUS)
 
     run(main())
 

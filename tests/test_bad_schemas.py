@@ -18,7 +18,8 @@ import pytest
 from building import write_schema
 from click.testing import CliRunner, Result
 from msgen.codegen import SchemaError, load_schema, yaml_events
-from msgen.codegen.cli import WRONG, main
+from msgen.codegen.cli import main
+from msgen.codegen.console import WRONG
 
 ROOT = Path(__file__).parent
 CASES = ROOT / "golden" / "bad"
@@ -30,7 +31,12 @@ _RULE = re.compile(r"[a-z]+(-[a-z]+)*")
 _PROBLEM = re.compile(r"(\S+):(\d+):(\d+): error: .+ \[([a-z-]+)\]\n")
 _REPORTERS = {"add", "_fail"}
 """The methods that report a problem of a schema; a rule is one of their arguments."""
-_UNCOVERED = frozenset({"folder-name"})  # every case has its schema in `schema/`
+_UNCOVERED = frozenset(
+    {
+        "folder-name",  # every case has its schema in `schema/`
+        "unknown-rule",  # of waivers, which a build does not read: see test_waivers.py
+    }
+)
 """Rules that no case can show; each needs a reason here."""
 
 

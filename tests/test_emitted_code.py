@@ -13,6 +13,7 @@ import pytest
 from building import write_schema
 from msgen.codegen import generate, load_schema
 from msgen.codegen.context import USED_NAMES
+from msgen.codegen.layouts import load_layouts
 from msgen.codegen.output import apply, compare
 from schemas import RandomSource, SchemaMaker
 
@@ -37,7 +38,8 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     for name, schema_dir in schemas.items():
         out = folder / "packages" / name.replace("-", "_")
-        apply(compare(generate(load_schema(schema_dir)), out), out)
+        files = generate(load_schema(schema_dir), load_layouts(schema_dir))
+        apply(compare(files, out), out)
     return folder / "packages"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from building import built
 from msgen.codegen import generate, load_schema
+from msgen.codegen.layouts import load_layouts
 from msgen.generated import backend
 
 GOOD = Path(__file__).parent / "golden" / "good"
@@ -18,7 +19,8 @@ CASES = sorted(case.name for case in GOOD.iterdir())
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_output_is_the_golden_one(name: str) -> None:
-    files = generate(load_schema(GOOD / name / "schema"))
+    folder = GOOD / name / "schema"
+    files = generate(load_schema(folder), load_layouts(folder))
     expected = GOOD / name / "expected"
     if os.environ.get("MSGEN_UPDATE_GOLDEN"):
         expected.mkdir(exist_ok=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from msgen.codegen.cli import main
+from repositories import init
 
 ROOT = Path(__file__).parent.parent
 
@@ -91,6 +92,20 @@ def test_the_wheel_builds_a_schema_without_the_runtime(
         "1 group, 3 messages: 2 written, 0 unchanged, 0 removed\n"
     )
     run(msgen, "check", "engine/schema", cwd=tmp_path)
+    git = init(tmp_path / "engine")
+    git.commit({})
+    checked = run(msgen, "check", "schema", "--against", "merge-base", cwd=git.folder)
+    assert checked == "1 group: 0 lint findings, 0 files out of date: 0 errors\n"
+    run(
+        msgen,
+        "diff",
+        "schema",
+        "--against",
+        "HEAD",
+        "--format",
+        "sarif",
+        cwd=git.folder,
+    )
     assert run(msgen, "--version", cwd=tmp_path).startswith("msgen, version ")
     installed = run(python, "-m", "pip", "list", "--format", "freeze", cwd=tmp_path)
     for heavy in ("torch", "pyzmq", "msgpack", "numpy"):

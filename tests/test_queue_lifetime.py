@@ -76,7 +76,10 @@ def in_thread(call: Callable[[], object]) -> BaseException | None:
 
 @pytest.mark.parametrize("use", [*USES, "stop"])
 def test_a_second_thread_is_refused_by_name(pull: ZmqPullQueue[Any], use: str) -> None:
-    calls = {**USES, "stop": lambda queue: queue.stop()}
+    calls: dict[str, Callable[[Any], object]] = {
+        **USES,
+        "stop": lambda queue: queue.stop(),
+    }
     error = in_thread(lambda: calls[use](pull))
     assert isinstance(error, WrongThread)
     assert "made in thread 'MainThread' and is used in 'other'" in str(error)

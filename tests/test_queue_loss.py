@@ -179,7 +179,7 @@ def test_a_lent_tensor_is_not_copied(addr: str) -> None:
         push.put(msg)
         msg.input_ids.zero_()
         with ZmqPullQueue(addr, create=True, codec=backend.CODEC) as pull:
-            received = pull.get(timeout=GENEROUS)
+            received: Any = pull.get(timeout=GENEROUS)
     assert torch.equal(received.input_ids, torch.zeros(400_000, dtype=torch.int32))
 
 

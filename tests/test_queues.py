@@ -179,7 +179,12 @@ def test_a_queue_has_a_timeout_of_its_own(addr: str) -> None:
 
 
 def test_many_messages_travel_as_one_batch(addr: str, pull: ZmqPullQueue[Any]) -> None:
-    msgs = [user(1, 3), backend.AbortBackendMsg(2), user(3, 50_000), backend.ExitMsg()]
+    msgs: list[Any] = [
+        user(1, 3),
+        backend.AbortBackendMsg(2),
+        user(3, 50_000),
+        backend.ExitMsg(),
+    ]
     with ZmqPushQueue(addr, create=False, codec=backend.CODEC) as push:
         push.put_many(msgs)
         push.put_many([])
@@ -218,7 +223,7 @@ def test_without_a_batch_many_messages_travel_one_by_one(addr: str, plain: Any) 
         with pytest.raises(QueueFull) as caught:
             push.put_many(many, timeout=0.2)
         assert 0 < caught.value.sent < len(many)
-        taken = []
+        taken: list[Any] = []
         while len(taken) < caught.value.sent:
             taken += pull.get_many(100, GENEROUS)
         assert taken == many[: caught.value.sent]

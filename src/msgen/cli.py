@@ -11,7 +11,8 @@ from pathlib import Path
 
 import click
 
-from .codegen.cli import WRONG, main
+from .codegen.cli import main
+from .codegen.console import WRONG
 
 __all__ = ["main"]
 
