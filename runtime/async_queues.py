@@ -106,7 +106,7 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
         self._check_owner()
         outflow = self._outflow
         if outflow is None:
-            return False
+            return self._inside
         deadline = self._deadline(timeout)
         while not outflow.ended():
             if deadline is not None and monotonic() >= deadline:

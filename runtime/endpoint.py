@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Final, NoReturn, TypeAlias, TypedDict, TypeVar
 
 import zmq
 
-from . import addresses, context
+from . import addresses, binding, context
 from .errors import QueueClosed, WrongProcess, WrongThread
 from .monitors import Monitor
 from .security import Curve
@@ -150,17 +150,17 @@ class Endpoint:
                 security.apply(socket, create=create)
             self._configure(socket)
             if create:
-                self.addr = addresses.bind(
+                self.addr = binding.bind(
                     socket, address, secured=security is not None, insecure=insecure
                 )
             else:
-                addresses.connect(socket, address)
+                binding.connect(socket, address)
                 self.addr = addr
         except BaseException:
             self._before_closing(0.0)
             self._shut(socket, 0.0)
             raise
-        self._file = None if self._path is None else addresses.file_id(self._path)
+        self._file = None if self._path is None else binding.file_id(self._path)
         self._frees_late = create and address.transport == "tcp"
         self._socket = socket
         # The call under pyzmq's Python layer, which would double its cost.
@@ -210,7 +210,7 @@ class Endpoint:
             return
         self._before_closing(deadline)
         if self._path is not None:
-            addresses.remove_file(self._path, self._file)
+            binding.remove_file(self._path, self._file)
         if self._frees_late:
             self._shut_and_wait(socket, deadline)
         else:

@@ -261,6 +261,16 @@ def test_a_slow_receiver_gets_all_of_a_sender_that_stops(addr: str) -> None:
         assert pull.empty()
 
 
+def test_queues_inside_a_process_need_no_outflow() -> None:
+    with (
+        ZmqPullQueue("inproc://here", create=True, codec=backend.CODEC) as pull,
+        ZmqPushQueue("inproc://here", False, codec=backend.CODEC, linger=60) as push,
+    ):
+        push.put(backend.ExitMsg())
+        assert push.drain(timeout=0) is True
+        assert pull.get(GENEROUS) == backend.ExitMsg()
+
+
 def test_drain_tells_when_all_has_left(addr: str) -> None:
     with ZmqPushQueue(addr, create=False, codec=backend.CODEC, linger=0) as push:
         assert push.drain(timeout=0) is False  # nobody is connected

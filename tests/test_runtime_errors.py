@@ -5,7 +5,23 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from msgen.runtime import DecodeError, EncodeError, SchemaMismatch, UnknownMessage
+from msgen.runtime import (
+    AddressInUse,
+    DecodeError,
+    EncodeError,
+    MsgenError,
+    QueueClosed,
+    QueueFull,
+    RankLost,
+    RankRefused,
+    RankStalled,
+    SchemaMismatch,
+    StepDecodeError,
+    StepGap,
+    SubscribersMissing,
+    UnknownMessage,
+    WrongThread,
+)
 
 
 @pytest.mark.parametrize("cls", [EncodeError, DecodeError])
@@ -31,3 +47,31 @@ def test_attributes_survive_pickling() -> None:
     assert (str(again), again.ours, again.theirs) == (str(mismatch), "a" * 64, "abc124")
     unknown = pickle.loads(pickle.dumps(UnknownMessage("backend", "no tag", 7)))
     assert (str(unknown), unknown.tag) == ("backend: no tag", 7)
+
+
+@pytest.mark.parametrize(
+    ("error", "attributes"),
+    [
+        (QueueFull("full", 3), ("sent",)),
+        (AddressInUse("in use", 7), ("pid",)),
+        (SubscribersMissing("missing", (1, 2)), ("ranks",)),
+        (RankLost("lost", 1), ("rank",)),
+        (RankRefused("refused", 1), ("rank",)),
+        (RankStalled("stalled", (1,)), ("ranks",)),
+        (StepGap("gap", 1, 2), ("expected", "got")),
+        (
+            StepDecodeError(3, [1], [(1, [b"x"], DecodeError("a", "b"))]),
+            ("step", "messages"),
+        ),
+        (QueueClosed("closed"), ()),
+        (WrongThread("thread"), ()),
+    ],
+)
+def test_errors_of_queues_survive_pickling(
+    error: MsgenError, attributes: tuple[str, ...]
+) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    for name in attributes:
+        assert getattr(again, name) == getattr(error, name)
