@@ -45,8 +45,8 @@ class Address:
 
     @property
     def path(self) -> Path | None:
-        """The socket's file; None where the address has none, or none yet."""
-        if self.transport != "ipc" or self.where == "*" or self.where[0] == "@":
+        """The socket's file; None where the address has none."""
+        if self.transport != "ipc" or self.where[0] == "@":
             return None
         return Path(self.where)
 
@@ -87,16 +87,17 @@ def parse(text: str, *, create: bool) -> Address:
         raise AddressError(f"address {text!r}: holds a NUL character")
     address = Address(text, transport, where)
     if transport == "ipc":
-        _check_ipc(address, create)
+        _check_ipc(address)
     elif transport == "tcp":
         _check_tcp(address, create)
     return address
 
 
-def _check_ipc(address: Address, create: bool) -> None:
-    if address.where == "*" and not create:
+def _check_ipc(address: Address) -> None:
+    if address.where == "*":
         raise AddressError(
-            f"address {address.text!r}: connect to the path that the binding end's `addr` says"
+            f"address {address.text!r}: expected a path; msgen.runtime.addresses.ipc_address gives "
+            "both ends the same one"
         )
     size = len(os.fsencode(address.where))
     if size > IPC_PATH_LIMIT:

@@ -7,7 +7,7 @@ taken without leaving the coroutine. Any loop with `add_reader` does, uvloop's t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 from functools import partial
 from threading import get_ident
 from time import monotonic
@@ -37,14 +37,13 @@ _CHUNK = 1000
 class _OnLoop(Endpoint):
     """What both directions share: coroutines that wait for their turn."""
 
-    _turns: Turns
-    _waits_for: int
-
-    def _start_turns(self) -> None:
-        self._turns = Turns(self._signal, partial(_has, self._raw, self._waits_for))
+    _turns: Turns | None = None
 
     def _close(self, deadline: float) -> None:
-        self._turns.stop(QueueClosed(f"{self.addr}: the queue was stopped meanwhile"))
+        if self._turns is not None:
+            self._turns.stop(
+                QueueClosed(f"{self.addr}: the queue was stopped meanwhile")
+            )
         super()._close(deadline)
 
     async def __aenter__(self: A) -> A:
@@ -59,8 +58,12 @@ class _OnLoop(Endpoint):
         self.stop()
 
 
-def _has(raw: Any, events: int) -> bool:
-    return bool(raw.get(zmq.EVENTS) & events)
+def _has_room(raw: Any) -> bool:
+    return bool(raw.get(zmq.EVENTS) & zmq.POLLOUT)
+
+
+def _has_message(raw: Any, held: Sized) -> bool:
+    return bool(held) or bool(raw.get(zmq.EVENTS) & zmq.POLLIN)
 
 
 class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
@@ -70,13 +73,13 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
     """
 
     _socket_type = zmq.PUSH
-    _waits_for = zmq.POLLOUT
+    _turns: Turns
 
     def __init__(
         self, addr: str, create: bool, codec: Codec[M], **options: Any
     ) -> None:
         super().__init__(addr, create, codec, **options)
-        self._start_turns()
+        self._turns = Turns(self._signal, partial(_has_room, self._raw))
 
     async def put(
         self, msg: M, timeout: Timeout = DEFAULT
@@ -105,14 +108,17 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
         """Wait until all that was put has arrived; see `ZmqPushQueue`."""
         self._check_owner()
         outflow = self._outflow
+        if self._inside or not self._carrier.messages:
+            return True
         if outflow is None:
-            return self._inside
+            return False
         deadline = self._deadline(timeout)
         while not outflow.ended():
             if deadline is not None and monotonic() >= deadline:
                 return False
             await asyncio.sleep(LOOK_EVERY_S)
-        return True
+            self._check_owner()
+        return not outflow.receiver_left
 
     async def __aexit__(
         self,
@@ -120,9 +126,11 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._socket is not None and self._carrier.messages:
-            await self.drain(self.linger_s)
-        self.stop()
+        try:
+            if self._socket is not None and self._carrier.messages:
+                await self.drain(self.linger_s)
+        finally:
+            self.stop()
 
     async def put_many(self, msgs: Iterable[M], timeout: Timeout = DEFAULT) -> None:
         """Send messages, as one batch message where the group has one; see `ZmqPushQueue`."""
@@ -158,10 +166,10 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
             return await turns.take(
                 partial(self._transmit, frames),
                 self._seconds(timeout),
-                unsignalled=not self._carrier.has_room(frames),
+                unsignalled=lambda: not self._carrier.has_room(frames),
             )
         except Expired:
-            raise self._full(self._seconds(timeout)) from None
+            raise self._full(frames, self._seconds(timeout)) from None
         except zmq.ContextTerminated:
             raise self._closed_by_exit() from None
 
@@ -174,13 +182,13 @@ class ZmqAsyncPullQueue(_OnLoop, Receiver[M]):
     """
 
     _socket_type = zmq.PULL
-    _waits_for = zmq.POLLIN
+    _turns: Turns
 
     def __init__(
         self, addr: str, create: bool, codec: Codec[M], **options: Unpack[Options]
     ) -> None:
         super().__init__(addr, create, codec, **options)
-        self._start_turns()
+        self._turns = Turns(self._signal, partial(_has_message, self._raw, self._held))
 
     async def get(self, timeout: Timeout = DEFAULT) -> M:
         """Receive a message.
@@ -233,6 +241,7 @@ class ZmqAsyncPullQueue(_OnLoop, Receiver[M]):
             self._held.appendleft(error)
         except BaseException:
             self._held.extendleft(reversed(msgs))
+            self._turns.look()
             raise
         return msgs
 
@@ -242,7 +251,7 @@ class ZmqAsyncPullQueue(_OnLoop, Receiver[M]):
         return self._unpack(self._recv(NOW))
 
     def _get_many_now(self, limit: int) -> list[M]:
-        if not self._held:
+        while not self._held:
             self._hold(self._recv(NOW))
         self._hold_what_is_there(limit)
         return self._hand_out(limit)

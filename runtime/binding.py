@@ -101,6 +101,8 @@ def locked(folder: Path) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
+        # A child that was forked meanwhile has the descriptor too; closing this one is not enough.
+        fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
 
 
@@ -148,8 +150,10 @@ def _make_way(text: str, path: Path) -> None:
 def _remove_stale(folder: Path) -> None:
     """Remove the socket files of killed processes from msgen's own folder."""
     for path in folder.iterdir():
-        if path.is_socket() and _listener(path) is None:
-            path.unlink(missing_ok=True)
+        # One odd file must not keep everybody from binding.
+        with contextlib.suppress(AddressError, OSError):
+            if path.is_socket() and _listener(path) is None:
+                path.unlink()
 
 
 def _listener(path: Path) -> int | None:

@@ -115,7 +115,7 @@ class _Put(Sender[M]):
                 else self._carrier.wait_for_room(deadline)
             )
             if not in_time:
-                raise self._full(self._seconds(timeout))
+                raise self._full(frames, self._seconds(timeout))
 
     def _before_waiting(self) -> None:
         """Look at the socket, so that its descriptor tells of what comes now."""
@@ -192,10 +192,8 @@ class ZmqPubQueue(_Put[M]):
 
     def _forget_the_gone(self) -> None:
         """Read subscriptions now and then: unread ones would pile up."""
-        if (
-            self._carrier.messages % _SUBSCRIPTIONS_EVERY == 0
-            and self._socket is not None
-        ):
+        if self._carrier.messages % _SUBSCRIPTIONS_EVERY == 0:
+            self._check_owner()
             self._before_waiting()
 
     def _before_waiting(self) -> None:
@@ -244,7 +242,7 @@ class _Get(Receiver[M]):
         """
         self._check_owner()
         check_limit(max_messages)
-        if not self._held:
+        while not self._held:
             self._hold(self._receive(timeout))
         self._hold_what_is_there(max_messages)
         return self._hand_out(max_messages)
@@ -256,6 +254,7 @@ class _Get(Receiver[M]):
         a copy, too.
 
         Raises:
+            DecodeError: its frames together are larger than the limit.
             QueueEmpty, QueueClosed, WrongThread, WrongProcess: as for `get`.
             MsgenError: `get_many` holds messages back, which have been decoded.
         """
@@ -291,6 +290,9 @@ class _Get(Receiver[M]):
             if not msgs:
                 raise
             self._held.appendleft(error)
+        except BaseException:
+            self._held.extendleft(reversed(msgs))
+            raise
         return msgs
 
     def _receive(self, timeout: Timeout) -> bytes:

@@ -8,6 +8,7 @@ it ever sent.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import repeat
@@ -21,6 +22,7 @@ from .errors import MessageTooLarge
 MAX_LENT_BYTES = 256 << 20
 """Bytes of messages that may be on their way out without having been copied."""
 
+_SLICE_S = 0.01
 _LAST = int(zmq.DONTWAIT)
 _MORE = int(zmq.DONTWAIT | zmq.SNDMORE)
 
@@ -71,12 +73,21 @@ class Copying:
 
         Raises:
             MessageTooLarge: they are more than the limit.
+            TypeError: a frame is no contiguous memory.
         """
         if type(frames) is bytes:
             frames = (frames,)
         size = 0
         for frame in frames:
-            size += frame.nbytes if isinstance(frame, memoryview) else len(frame)
+            if isinstance(frame, memoryview) and frame.c_contiguous:
+                size += frame.nbytes
+            elif isinstance(frame, (bytes, bytearray, zmq.Frame)):
+                size += len(frame)
+            else:
+                # Found out in the middle of a message, it would be too late.
+                raise TypeError(
+                    f"expected a frame of contiguous bytes, got {type(frame).__name__}"
+                )
         if size > self._limit:
             self._refuse(size)
         return size
@@ -97,7 +108,7 @@ class Copying:
         return True
 
     def wait_for_room(self, deadline: float | None) -> bool:
-        """Wait until the oldest loan is back; False where the deadline passes first."""
+        """Wait a while for the oldest loan to come back; False where the deadline has passed."""
         return True
 
 
@@ -156,11 +167,13 @@ class Lending(Copying):
     def wait_for_room(self, deadline: float | None) -> bool:
         if not self._loans:
             return True
-        left = -1.0 if deadline is None else max(0.0, deadline - monotonic())
-        try:
-            self._loans[0][0].wait(left)
-        except zmq.NotDone:
+        left = _SLICE_S if deadline is None else deadline - monotonic()
+        if left <= 0:
             return False
+        # In slices: what the socket has to do meanwhile, such as dropping a peer that died and the
+        # loans to it, happens when it is looked at.
+        with contextlib.suppress(zmq.NotDone):
+            self._loans[0][0].wait(min(left, _SLICE_S))
         self._collect()
         return True
 

@@ -11,6 +11,7 @@ that their endpoints allow for lingering.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 import weakref
@@ -20,6 +21,10 @@ from typing import Any, Protocol
 
 import zmq
 
+_log = logging.getLogger(__name__)
+
+_MAX_SOCKETS = 16_384
+"""Sockets in the context: a sending queue needs three, and libzmq's default is 1,023 in all."""
 _EXIT_PATIENCE_S = 2.0
 """How long the exit waits for daemon threads to let go of the queues that they still use."""
 
@@ -36,9 +41,6 @@ class Resident(Protocol):
     def owner(self) -> int:
         """The identifier of the thread that uses it."""
 
-    def stop(self) -> None:
-        """Close it, from its own thread."""
-
     def close_at_exit(self, deadline: float) -> None:
         """Close it by then, from whatever thread exits."""
 
@@ -52,6 +54,7 @@ class _Home:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self.context.set(zmq.MAX_SOCKETS, _MAX_SOCKETS)
         self.residents: weakref.WeakSet[Any] = weakref.WeakSet()
         self._term_now = threading.Event()
         self._terminated = threading.Event()
@@ -95,7 +98,10 @@ def _close(resident: Resident, deadline: float) -> bool:
     mine = owner == threading.get_ident()
     if not mine and any(thread.ident == owner for thread in threading.enumerate()):
         return False
-    resident.close_at_exit(deadline)
+    try:
+        resident.close_at_exit(deadline)
+    except Exception:
+        _log.exception("%r could not be closed in order", resident)
     return True
 
 

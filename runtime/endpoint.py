@@ -40,6 +40,7 @@ LINGER_S = 1.0
 
 _NOBODY = -1
 _CLOSING_PATIENCE_MS = 5000
+_LONGEST_POLL_S = 1e6
 _KEEPALIVE_IDLE_S = 10
 _KEEPALIVE_INTERVAL_S = 5
 _KEEPALIVE_PROBES = 4
@@ -193,12 +194,15 @@ class Endpoint:
             linger: seconds to wait, instead of those that the queue was made with; 0 drops.
 
         Raises:
+            ValueError: linger is out of range.
             WrongThread: another thread made the queue.
             WrongProcess: a parent process made it.
         """
         if self._socket is None:
             return
         self._check_owner()
+        if linger is not None:
+            _check_linger(linger)
         self._close(monotonic() + (self.linger_s if linger is None else linger))
 
     def _close(self, deadline: float) -> None:
@@ -208,13 +212,16 @@ class Endpoint:
         context.leave(self)
         if socket is None or socket.closed:
             return
-        self._before_closing(deadline)
-        if self._path is not None:
-            binding.remove_file(self._path, self._file)
-        if self._frees_late:
-            self._shut_and_wait(socket, deadline)
-        else:
-            self._shut(socket, deadline)
+        try:
+            self._before_closing(deadline)
+        finally:
+            # Whatever is raised meanwhile: an open socket would keep the process from ending.
+            if self._path is not None:
+                binding.remove_file(self._path, self._file)
+            if self._frees_late:
+                self._shut_and_wait(socket, deadline)
+            else:
+                self._shut(socket, deadline)
 
     def _before_closing(self, deadline: float) -> None:
         """Do what has to be done while the socket is still open, by the deadline."""
@@ -313,7 +320,7 @@ class Endpoint:
         left = deadline - monotonic()
         if left <= 0:
             return False
-        self._poll.poll(math.ceil(left * 1000))
+        self._poll.poll(math.ceil(min(left, _LONGEST_POLL_S) * 1000))
         return True
 
     @property
@@ -347,12 +354,16 @@ def _check_options(
         raise ValueError(
             f"max_message_bytes: expected 1 or more, got {max_message_bytes}"
         )
+    _check_linger(linger)
+    if timeout is not None and not timeout >= 0:
+        raise ValueError(f"timeout: expected 0 or more seconds or None, got {timeout}")
+
+
+def _check_linger(linger: float) -> None:
     if not 0 <= linger < 1e6:
         raise ValueError(
             f"linger: expected 0 or more seconds, and an end, got {linger}"
         )
-    if timeout is not None and not timeout >= 0:
-        raise ValueError(f"timeout: expected 0 or more seconds or None, got {timeout}")
 
 
 def _configure_tcp(socket: zmq.Socket[bytes], address: addresses.Address) -> None:

@@ -37,6 +37,7 @@ _PATIENCE_S = 60.0
 _REUNION_S = 0.2
 """Seconds to wait for a receiver that was there and has gone."""
 _CONNECTED = zmq.EVENT_CONNECTED | zmq.EVENT_ACCEPTED
+_EVENTS = _CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
 
 
 class Outflow:
@@ -45,13 +46,19 @@ class Outflow:
     Args:
         socket: which has neither been bound nor connected yet.
         connects: whether it will connect: then it may hold messages without a connection.
+
+    Attributes:
+        receiver_left: the receiver was there and has gone, so nobody knows what it took.
     """
+
+    receiver_left = False
 
     def __init__(self, socket: zmq.Socket[Any], *, connects: bool) -> None:
         self._context = socket.context
         self._connects = connects
         self._connections: set[int] = set()
-        self._monitor = Monitor(socket, _CONNECTED | zmq.EVENT_DISCONNECTED)
+        self._monitor = Monitor(socket, _EVENTS)
+        self._speaks = False
         self._reunion: float | None = None
 
     def close(self) -> None:
@@ -82,7 +89,7 @@ class Outflow:
                 waiting.poll(math.ceil(pause * 1000))
         except zmq.ContextTerminated:
             pass
-        return True
+        return not self.receiver_left
 
     def _blocked(self) -> dict[int, int]:
         """Return the descriptors on which the outflow waits, and for which event; none at its end."""
@@ -91,10 +98,15 @@ class Outflow:
             kind, descriptor = event
             if kind & _CONNECTED:
                 self._connections.add(descriptor)
+            elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._speaks = True
                 self._reunion = math.inf
+                self.receiver_left = False
             else:
                 self._connections.discard(descriptor)
-        if self._connects and not self._connections:
+                self._speaks = False
+        # An end that connects has one connection; nothing leaves before both sides have greeted.
+        if self._connects and not self._speaks:
             return self._disconnected()
         blocked = dict.fromkeys(filter(_unread, self._connections), 0)
         for descriptor in _watched_for_writing() & self._connections:
@@ -111,6 +123,7 @@ class Outflow:
             now = monotonic()
             self._reunion = min(self._reunion, now + _REUNION_S)
             if now >= self._reunion:
+                self.receiver_left = True
                 return {}
             return {self._monitor.descriptor: 0}
         return {self._monitor.descriptor: select.POLLIN}

@@ -33,12 +33,12 @@ class Receiver(Endpoint, Generic[M]):
     def __init__(
         self, addr: str, create: bool, codec: Codec[M], **options: Unpack[Options]
     ) -> None:
-        super().__init__(addr, create, **options)
         self.codec = codec
-        self._recv = self._raw.recv
         self._decode_received = codec.decode_received
         self._held: deque[M | DecodeError] = deque()
         """Messages that `get_many` took from the socket and had no room for."""
+        super().__init__(addr, create, **options)
+        self._recv = self._raw.recv
 
     def decode(self, frames: Sequence[Frame]) -> M:
         """Decode frames of `get_raw`.
@@ -75,7 +75,7 @@ class Receiver(Endpoint, Generic[M]):
         return [frame.buffer for frame in self._following(self._raw.get(zmq.RCVMORE))]
 
     def _following(self, more: int) -> list[zmq.Frame]:
-        """Receive the frames of a message that follow, without copying them."""
+        """Receive the frames of a message that follow its head, without copying them."""
         frames: list[zmq.Frame] = []
         size = 0
         try:
@@ -115,7 +115,11 @@ class Receiver(Endpoint, Generic[M]):
         self._bytes += len(head)
         if not head.more:
             return [head.bytes]
-        return [head.bytes, *self._following(1)]
+        try:
+            return [head.bytes, *self._following(1)]
+        except DecodeError:
+            self._decode_errors += 1
+            raise
 
     def _take_held(self) -> M:
         first = self._held.popleft()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from time import monotonic
 
@@ -52,6 +53,7 @@ class Roster:
         self._fingerprint = fingerprint
         self._world_size = world_size
         self._listeners = 0
+        self._connections: Counter[bytes] = Counter()
         self._ranks: dict[bytes, RankState] = {}
         self._refused: dict[bytes, MsgenError] = {}
         self._gone: dict[int, float] = {}
@@ -72,10 +74,17 @@ class Roster:
             self._listeners += 1 if kind == SUBSCRIBE else -1
         elif kind == SUBSCRIBE:
             announcement = unpack_announcement(topic)
-            if announcement is not None:
+            if announcement is None:
+                return
+            self._connections[topic] += 1
+            # A rank that connects again may be heard of before its first connection's end.
+            if self._connections[topic] == 1:
                 self._admit(topic, announcement)
-        else:
-            self._remove(topic)
+        elif self._connections[topic] > 0:
+            self._connections[topic] -= 1
+            if not self._connections[topic]:
+                del self._connections[topic]
+                self._remove(topic)
 
     def _admit(self, topic: bytes, said: Announcement) -> None:
         error = self._objection(said)
@@ -145,9 +154,9 @@ class Roster:
             RankLost: a rank was there when all were, and is gone.
         """
         for error in self._refused.values():
-            raise error
+            raise error.with_traceback(None)
         if self._lost is not None:
-            raise self._lost
+            raise self._lost.with_traceback(None)
 
     def check_complete(self) -> None:
         """Raise unless all ranks have been there at once, and still are.
@@ -185,6 +194,8 @@ class Roster:
 
     def _missing_text(self, n: int) -> str:
         missing = self.missing(n)
+        if not missing:
+            return "not every rank that announced itself has subscribed to steps yet"
         names = ", ".join(map(str, missing))
         verb = "rank {} has" if len(missing) == 1 else "ranks {} have"
         text = f"{verb.format(names)} not subscribed, of ranks 1 to {n}"

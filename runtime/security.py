@@ -123,11 +123,15 @@ class _Gate:
 
     def admit(self, clients: frozenset[bytes]) -> bytes:
         """Return the domain of sockets that let these clients in."""
-        domain = f"msgen-{len(self._lists)}"
-        self._lists[domain] = clients
-        assert self._authenticator is not None
-        self._authenticator.configure_curve_callback(domain, self)
-        return domain.encode()
+        with _lock:
+            for domain, known in self._lists.items():
+                if known == clients:
+                    return domain.encode()
+            domain = f"msgen-{len(self._lists)}"
+            self._lists[domain] = clients
+            assert self._authenticator is not None
+            self._authenticator.configure_curve_callback(domain, self)
+            return domain.encode()
 
     def callback(self, domain: str, key: bytes) -> bool:
         """Say whether a public key may enter a domain; the authenticator asks."""
@@ -167,6 +171,14 @@ def _gate() -> _Gate:
         return _open_gate
 
 
+def _after_fork_in_child() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
 def make_keys(folder: Path, name: str) -> tuple[Path, Path]:
     """Make a pair of keys, in files of which only the user can read the secret one.
 
@@ -199,6 +211,8 @@ def make_keys(folder: Path, name: str) -> tuple[Path, Path]:
             "name, or remove the old ones"
         ) from None
     except OSError as error:
+        for path in made:
+            path.unlink()
         raise SecurityError(f"{folder}: {error.strerror}") from None
     public, secret = made
     return public, secret
@@ -220,6 +234,8 @@ def _secret(key: Key) -> bytes:
 
 def _literal(key: Key) -> bytes | None:
     """Return the key itself where it is one and not a path."""
+    if isinstance(key, str) and (key.endswith(".key") or Path(key).is_file()):
+        return None  # Slashes and dots may stand in a key, too.
     data = key.encode() if isinstance(key, str) else key
     if not isinstance(data, bytes) or len(data) != _KEY_LENGTH:
         return None

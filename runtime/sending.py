@@ -53,10 +53,10 @@ class Sender(Endpoint, Generic[M]):
         max_lent_bytes: int = MAX_LENT_BYTES,
         **options: Unpack[Options],
     ) -> None:
-        self._outflow: Outflow | None = None
-        super().__init__(addr, create, **options)
         self.codec = codec
         self._encode = codec.encoder(threshold)
+        self._outflow: Outflow | None = None
+        super().__init__(addr, create, **options)
         carrier = (
             self._raw.send,
             self.addr,
@@ -64,6 +64,9 @@ class Sender(Endpoint, Generic[M]):
         )
         self._carrier = Copying(*carrier) if copy else Lending(*carrier, max_lent_bytes)
         self._transmit = self._carrier.transmit
+
+    _carrier: Copying = None  # type: ignore[assignment]
+    """None while the constructor has not come so far."""
 
     def _encode_many(self, msgs: Iterable[M]) -> list[bytes | list[Any]]:
         """Encode messages into one batch where the group has one, else each for itself.
@@ -101,23 +104,28 @@ class Sender(Endpoint, Generic[M]):
             QueueClosed, WrongThread, WrongProcess: the queue cannot be used here.
         """
         self._check_owner()
-        if self._inside:
+        if self._inside or not self._carrier.messages:
             return True
         return self._outflow is not None and self._outflow.wait(self._deadline(timeout))
 
     def _before_closing(self, deadline: float) -> None:
         outflow, self._outflow = self._outflow, None
-        if outflow is not None:
+        if outflow is None:
+            return
+        try:
             if (
                 deadline > monotonic()
+                and self._carrier is not None
                 and self._carrier.messages
                 and not outflow.wait(deadline)
+                and not outflow.receiver_left
             ):
                 _log.warning(
                     "%s: stopped while messages were on their way; what had not arrived within "
                     "the linger time may be dropped",
                     self.addr,
                 )
+        finally:
             outflow.close()
 
     def _shut(self, socket: zmq.Socket[bytes], deadline: float) -> None:
@@ -126,14 +134,16 @@ class Sender(Endpoint, Generic[M]):
     def _counts(self) -> tuple[int, int]:
         return self._carrier.messages, self._carrier.bytes
 
-    def _full(self, timeout: object) -> QueueFull:
-        if lent := self._carrier.lent:
+    def _full(self, frames: Any, timeout: float | None) -> QueueFull:
+        # What is left of a longer timeout is no round number.
+        waited = f"{round(timeout or 0, 3):g}"
+        if not self._carrier.has_room(frames):
             return QueueFull(
-                f"{self.addr}: {lent:,} bytes of earlier messages are still being "
-                f"read from the caller's memory after {timeout} s; the peer is slow, or gone"
+                f"{self.addr}: {self._carrier.lent:,} bytes of earlier messages are still being "
+                f"read from the caller's memory after {waited} s; the peer is slow, or gone"
             )
         return QueueFull(
-            f"{self.addr}: no peer took a message within {timeout} s; the peer is slow, gone, or "
+            f"{self.addr}: no peer took a message within {waited} s; the peer is slow, gone, or "
             "not there yet"
         )
 

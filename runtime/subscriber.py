@@ -72,6 +72,7 @@ class StepSubscriber(Endpoint, Generic[M]):
         self._next = first_step
         self._publisher: int | None = None
         self._broken: BroadcastError | None = None
+        self._gone = False
         self._recv = self._raw.recv
         self._tell_every = max(1, options.get("hwm", HIGH_WATER_MARK) // 8)
         self._told = 0
@@ -121,7 +122,7 @@ class StepSubscriber(Endpoint, Generic[M]):
         """
         self._check_owner()
         if self._broken is not None:
-            raise self._broken
+            raise self._broken.with_traceback(None)
         try:
             return self._take_step(self._receive_head(timeout))
         except BroadcastError as error:
@@ -133,19 +134,18 @@ class StepSubscriber(Endpoint, Generic[M]):
     def _receive_head(self, timeout: Timeout) -> bytes:
         recv: Callable[[int], bytes] = self._recv
         deadline = self._deadline(timeout)
-        gone = False
         while True:
             # What it had sent before it went comes first.
             try:
                 return recv(NOW)
             except zmq.Again:
-                gone = self._publisher_left() or gone
+                self._gone = self._publisher_left() or self._gone
             if self._next and self._told != self._next:
                 # A rank that waits has said all; one that takes nothing says nothing. Sending looks
                 # at the socket, so what it has must be looked for again.
                 self._tell()
                 continue
-            if gone:
+            if self._gone:
                 try:
                     return recv(NOW)
                 except zmq.Again:

@@ -60,14 +60,15 @@ class Turns:
         attempt: Callable[[], T],
         timeout: float | None,
         *,
-        unsignalled: bool = False,
+        unsignalled: Callable[[], bool] | None = None,
     ) -> T:
         """Wait for a turn and attempt then, until it succeeds.
 
         Args:
             attempt: takes what the coroutine came for, or raises zmq.Again.
             timeout: seconds; None waits for ever.
-            unsignalled: what is waited for may come without a signal, so look now and then.
+            unsignalled: says whether what is waited for may come without a signal now, so that it
+                has to be looked for again and again.
 
         Raises:
             Expired: no attempt succeeded in time.
@@ -84,7 +85,7 @@ class Turns:
                 await asyncio.sleep(0)
             while True:
                 if self._error is not None:
-                    raise self._error
+                    raise self._error.with_traceback(None)
                 if self.queue[0] is ticket:
                     try:
                         return attempt()
@@ -94,7 +95,7 @@ class Turns:
                     raise Expired
                 self._watch(loop)
                 wake_at = deadline
-                if unsignalled:
+                if unsignalled is not None and unsignalled():
                     soon = loop.time() + _RETRY_S
                     wake_at = soon if deadline is None else min(soon, deadline)
                 timer = (

@@ -178,7 +178,6 @@ def garbage() -> list[list[bytes]]:
         FRAMED[:1],  # the payload is missing
         [FRAMED[1]],
         [FRAMED[0], FRAMED[1][:-1]],
-        [FRAMED[0], b""],
         [FRAMED[0].replace(b"\x01", b"\x02"), FRAMED[1]],  # an index out of range
         [b"\xdd\xff\xff\xff\xff"],
         [b"\xdf\xff\xff\xff\xff"],
@@ -234,17 +233,13 @@ def test_a_connection_that_speaks_no_zmtp_is_dropped(addr: str) -> None:
     ready = b"\x05READY\x0bSocket-Type\x00\x00\x00\x04PUSH"
     absurd = b"\x02" + struct.pack(">Q", 1 << 62)
     with ZmqPullQueue(addr, create=True, codec=backend.CODEC) as pull:
-        for said in (
-            b"",
-            b"GET / HTTP/1.1\r\n\r\n",
-            b"\xff" * 1_000,
-            greeting + b"\x04" + bytes([len(ready)]) + ready + absurd,
-        ):
+        hostile = greeting + b"\x04" + bytes([len(ready)]) + ready + absurd
+        for said in (b"", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 1_000, hostile):
             with socket.socket(socket.AF_UNIX) as stranger:
                 stranger.settimeout(GENEROUS)
                 stranger.connect(addr.removeprefix("ipc://"))
                 stranger.sendall(said)
-                if said:
+                if said is hostile:
                     # It answers with its own greeting, and hangs up.
                     while stranger.recv(1_000):
                         pass
