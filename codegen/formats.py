@@ -175,7 +175,8 @@ def _markdown_lines(report: Report) -> Iterator[str]:
     yield f"**msgen: {summary(report)}**"
     root = repository_root(report.schema_dir)
     for comparison in report.comparisons:
-        yield from ("", f"### {_cell(heading(comparison)).capitalize()}", "")
+        title = _cell(heading(comparison))
+        yield from ("", f"### {title[:1].upper()}{title[1:]}", "")
         if comparison.verdicts:
             yield "| group | new readers of old messages | old readers of new messages | roll out |"
             yield "|---|---|---|---|"
