@@ -103,6 +103,8 @@ class _Put(Sender[M]):
         deadline = self._deadline(timeout)
         while True:
             self._before_waiting()
+            # Asked before: a loan may come back at any moment, and without a signal.
+            has_room = self._carrier.has_room(frames)
             try:
                 return self._transmit(frames)
             except zmq.Again:
@@ -111,7 +113,7 @@ class _Put(Sender[M]):
                 raise self._closed_by_exit() from None
             in_time = (
                 self._wait(deadline)
-                if self._carrier.has_room(frames)
+                if has_room
                 else self._carrier.wait_for_room(deadline)
             )
             if not in_time:

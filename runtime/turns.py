@@ -86,6 +86,8 @@ class Turns:
             while True:
                 if self._error is not None:
                     raise self._error.with_traceback(None)
+                # Asked before the attempt: what comes without a signal may come right after it.
+                look_again = unsignalled is not None and unsignalled()
                 if self.queue[0] is ticket:
                     try:
                         return attempt()
@@ -95,7 +97,7 @@ class Turns:
                     raise Expired
                 self._watch(loop)
                 wake_at = deadline
-                if unsignalled is not None and unsignalled():
+                if look_again:
                     soon = loop.time() + _RETRY_S
                     wake_at = soon if deadline is None else min(soon, deadline)
                 timer = (

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from building import Built, built
 from hypothesis import Phase, settings
+from msgen.generated import backend
+from msgen.runtime.queues import ZmqPullQueue
 
 settings.register_profile("default", derandomize=True, print_blob=True)
 settings.register_profile(
@@ -98,3 +100,16 @@ def containers(everything: Any, shared: Any) -> Any:
         return everything.Containers(**{**values, **changes})
 
     return make
+
+
+@pytest.fixture
+def addr(tmp_path: Path) -> str:
+    """An address that only this test uses."""
+    return f"ipc://{tmp_path / 'q'}"
+
+
+@pytest.fixture
+def pull(addr: str) -> Iterator[ZmqPullQueue[Any]]:
+    """A queue that is bound to the address."""
+    with ZmqPullQueue(addr, create=True, codec=backend.CODEC) as queue:
+        yield queue

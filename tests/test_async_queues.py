@@ -6,7 +6,6 @@ import asyncio
 import random
 import threading
 from collections.abc import Callable, Coroutine, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,11 +35,6 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
 }
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
-
-
-@pytest.fixture
-def addr(tmp_path: Path) -> str:
-    return f"ipc://{tmp_path / 'q'}"
 
 
 @pytest.fixture(params=LOOPS)

@@ -45,11 +45,6 @@ from processes import CONTEXT, GENEROUS, finished, running, until
 ROUNDS = int(os.environ.get("MSGEN_ROUNDS", "100"))
 
 
-@pytest.fixture
-def addr(tmp_path: Path) -> str:
-    return f"ipc://{tmp_path / 'q'}"
-
-
 def publisher(addr: str, world_size: int = 2, **options: Any) -> StepPublisher[Any]:
     return StepPublisher(addr, backend.CODEC, world_size, **options)
 

@@ -20,7 +20,7 @@ from children import (
     user,
 )
 from msgen.generated import backend, tokenizer
-from msgen.runtime import DecodeError, QueueEmpty, QueueFull, SchemaMismatch
+from msgen.runtime import DecodeError, QueueEmpty, QueueFull, SchemaMismatch, wire
 from msgen.runtime.queues import (
     ZmqPubQueue,
     ZmqPullQueue,
@@ -30,11 +30,6 @@ from msgen.runtime.queues import (
 from processes import CONTEXT, GENEROUS, finished, running, until
 
 ROUNDS = int(os.environ.get("MSGEN_KILLS", "10"))
-
-
-@pytest.fixture
-def addr(tmp_path: Path) -> str:
-    return f"ipc://{tmp_path / 'q'}"
 
 
 def test_a_sender_killed_while_sending_costs_only_its_last_messages(addr: str) -> None:
@@ -166,6 +161,14 @@ HEAD = backend.encode(user(1, 3))
 FRAMED = [bytes(frame) for frame in backend.encode_frames(user(1, 50_000))]
 
 
+def out_of_range() -> bytes:
+    """A head whose slot names a frame that is not there."""
+    slots = wire.unpack(FRAMED[0])
+    assert slots[2] == 1
+    slots[2] = 2
+    return wire.pack(slots)
+
+
 def garbage() -> list[list[bytes]]:
     chance = random.Random(9)
     return [
@@ -178,7 +181,7 @@ def garbage() -> list[list[bytes]]:
         FRAMED[:1],  # the payload is missing
         [FRAMED[1]],
         [FRAMED[0], FRAMED[1][:-1]],
-        [FRAMED[0].replace(b"\x01", b"\x02"), FRAMED[1]],  # an index out of range
+        [out_of_range(), FRAMED[1]],
         [b"\xdd\xff\xff\xff\xff"],
         [b"\xdf\xff\xff\xff\xff"],
         [b"\xc6\xff\xff\xff\xff" + b"x" * 100],

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +29,6 @@ from msgen.runtime import (
 )
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
 from processes import CONTEXT, GENEROUS, finished, running
-
-
-@pytest.fixture
-def addr(tmp_path: Path) -> str:
-    return f"ipc://{tmp_path / 'q'}"
-
-
-@pytest.fixture
-def pull(addr: str) -> Iterator[ZmqPullQueue[Any]]:
-    with ZmqPullQueue(addr, create=True, codec=backend.CODEC) as queue:
-        yield queue
-
 
 USES: dict[str, Callable[[Any], object]] = {
     "get": lambda queue: queue.get(timeout=0),
@@ -273,7 +261,7 @@ def test_queues_inside_a_process_need_no_outflow() -> None:
 
 def test_drain_tells_when_all_has_left(addr: str) -> None:
     with ZmqPushQueue(addr, create=False, codec=backend.CODEC, linger=0) as push:
-        assert push.drain(timeout=0) is False  # nobody is connected
+        assert push.drain(timeout=0) is True  # of nothing
         push.put(user(1, 500_000))
         assert push.drain(timeout=0.05) is False
         with ZmqPullQueue(addr, create=True, codec=backend.CODEC, hwm=1) as pull:

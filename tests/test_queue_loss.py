@@ -27,11 +27,6 @@ MESSAGES = int(os.environ.get("MSGEN_MESSAGES", "1000000"))
 STEPS = int(os.environ.get("MSGEN_STEPS", "200000"))
 
 
-@pytest.fixture
-def addr(tmp_path: Path) -> str:
-    return f"ipc://{tmp_path / 'q'}"
-
-
 @pytest.mark.parametrize("receiver_binds", [True, False])
 def test_messages_arrive_all_and_in_order_through_tiny_queues(
     addr: str, receiver_binds: bool

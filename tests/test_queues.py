@@ -35,17 +35,6 @@ from msgen.runtime.queues import (
 from processes import CONTEXT, GENEROUS, finished, running, until
 
 
-@pytest.fixture
-def addr(tmp_path: Path) -> str:
-    return f"ipc://{tmp_path / 'q'}"
-
-
-@pytest.fixture
-def pull(addr: str) -> Iterator[ZmqPullQueue[Any]]:
-    with ZmqPullQueue(addr, create=True, codec=backend.CODEC) as queue:
-        yield queue
-
-
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A module of a group without a batch message."""

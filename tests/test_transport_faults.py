@@ -37,11 +37,6 @@ from msgen.runtime.steps import STEP, Announcement
 from processes import GENEROUS, until
 
 
-@pytest.fixture
-def addr(tmp_path: Path) -> str:
-    return f"ipc://{tmp_path / 'q'}"
-
-
 @pytest.mark.parametrize("bad", ["text", 7, None, memoryview(b"abcd")[::2]])
 @pytest.mark.parametrize("copy", [True, False])
 def test_a_frame_that_is_none_leaves_no_half_message(
