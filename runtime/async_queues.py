@@ -21,7 +21,7 @@ from .endpoint import DEFAULT, Endpoint, Options, Timeout, time_left
 from .errors import DecodeError, QueueClosed, QueueEmpty, QueueFull
 from .outflow import LOOK_EVERY_S
 from .receiving import NOW, Receiver, check_limit
-from .sending import Frame, Raw, Sender, frames_of
+from .sending import Frame, Raw, Sender, SendingOptions, frames_of
 from .turns import Expired, Turns
 
 if TYPE_CHECKING:
@@ -76,7 +76,11 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
     _turns: Turns
 
     def __init__(
-        self, addr: str, create: bool, codec: Codec[M], **options: Any
+        self,
+        addr: str,
+        create: bool,
+        codec: Codec[M],
+        **options: Unpack[SendingOptions],
     ) -> None:
         super().__init__(addr, create, codec, **options)
         self._turns = Turns(self._signal, partial(_has_room, self._raw))

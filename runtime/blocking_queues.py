@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from threading import get_ident
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import zmq
 
@@ -12,7 +12,10 @@ from .codec import Codec
 from .endpoint import DEFAULT, Timeout, time_left
 from .errors import DecodeError, QueueEmpty, QueueFull, SubscribersMissing
 from .receiving import NOW, Receiver, check_limit
-from .sending import Frame, Raw, Sender, frames_of
+from .sending import Frame, Raw, Sender, SendingOptions, frames_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 M = TypeVar("M")
 
@@ -146,7 +149,11 @@ class ZmqPubQueue(_Put[M]):
     _socket_type = zmq.XPUB
 
     def __init__(
-        self, addr: str, create: bool, codec: Codec[M], **options: Any
+        self,
+        addr: str,
+        create: bool,
+        codec: Codec[M],
+        **options: Unpack[SendingOptions],
     ) -> None:
         super().__init__(addr, create, codec, **options)
         self._subscribers = 0

@@ -30,6 +30,14 @@ Raw: TypeAlias = Frame | Sequence[Frame]
 """An encoded message: its frames, or its only frame."""
 
 
+class SendingOptions(Options, total=False):
+    """The options of a sending endpoint; `Sender` says what they mean."""
+
+    threshold: int
+    copy: bool
+    max_lent_bytes: int
+
+
 class Sender(Endpoint, Generic[M]):
     """An endpoint that encodes and sends.
 
@@ -41,6 +49,9 @@ class Sender(Endpoint, Generic[M]):
             tracker, and the message must not change until its `done` is true.
         max_lent_bytes: with `copy=False`, how much may be on its way at once.
     """
+
+    _carrier: Copying = None  # type: ignore[assignment]
+    """None until the constructor has opened the socket."""
 
     def __init__(
         self,
@@ -65,9 +76,6 @@ class Sender(Endpoint, Generic[M]):
         self._carrier = Copying(*carrier) if copy else Lending(*carrier, max_lent_bytes)
         self._transmit = self._carrier.transmit
 
-    _carrier: Copying = None  # type: ignore[assignment]
-    """None while the constructor has not come so far."""
-
     def _encode_many(self, msgs: Iterable[M]) -> list[bytes | list[Any]]:
         """Encode messages into one batch where the group has one, else each for itself.
 
@@ -91,8 +99,8 @@ class Sender(Endpoint, Generic[M]):
     def drain(self, timeout: Timeout = DEFAULT) -> bool:
         """Wait until all that was put has arrived.
 
-        Inside a process that is at once. Over ipc the receiving process has read it then, though not necessarily got it from its
-        queue; over tcp its system has acknowledged it.
+        Over ipc the receiving process has read it then, though not necessarily got it from its
+        queue; over tcp its system has acknowledged it; inside a process it arrives at once.
 
         Args:
             timeout: seconds to wait; None waits for ever.
