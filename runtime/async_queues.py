@@ -20,7 +20,7 @@ from .codec import Codec
 from .endpoint import DEFAULT, Endpoint, Options, Timeout, time_left
 from .errors import DecodeError, QueueClosed, QueueEmpty, QueueFull
 from .outflow import LOOK_EVERY_S
-from .receiving import NOW, Receiver, check_limit
+from .receiving import DRAIN_CHUNK, NOW, Receiver, check_limit
 from .sending import Frame, Raw, Sender, SendingOptions, frames_of
 from .turns import Expired, Turns
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 M = TypeVar("M")
 T = TypeVar("T")
 A = TypeVar("A", bound="_OnLoop")
-
-_CHUNK = 1000
 
 
 class _OnLoop(Endpoint):
@@ -236,7 +234,7 @@ class ZmqAsyncPullQueue(_OnLoop, Receiver[M]):
         msgs: list[M] = []
         try:
             while True:
-                msgs += await self.get_many(_CHUNK, timeout)
+                msgs += await self.get_many(DRAIN_CHUNK, timeout)
         except QueueEmpty:
             pass
         except DecodeError as error:

@@ -11,7 +11,8 @@ import zmq
 from .codec import Codec
 from .endpoint import DEFAULT, Timeout, time_left
 from .errors import DecodeError, QueueEmpty, QueueFull, SubscribersMissing
-from .receiving import NOW, Receiver, check_limit
+from .publishing import Publisher
+from .receiving import DRAIN_CHUNK, NOW, Receiver, check_limit
 from .sending import Frame, Raw, Sender, SendingOptions, frames_of
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 M = TypeVar("M")
 
-_CHUNK = 1000
 _SUBSCRIPTIONS_EVERY = 256
 
 
@@ -138,15 +138,13 @@ class ZmqPushQueue(_Put[M]):
     _socket_type = zmq.PUSH
 
 
-class ZmqPubQueue(_Put[M]):
+class ZmqPubQueue(_Put[M], Publisher[M]):
     """The publishing end of PUB and SUB.
 
     A message goes to those who have subscribed when it is put, and to nobody else;
     `wait_for_subscribers` waits for them. A subscriber that does not keep up makes `put` wait, and
     one that is gone is forgotten.
     """
-
-    _socket_type = zmq.XPUB
 
     def __init__(
         self,
@@ -157,11 +155,6 @@ class ZmqPubQueue(_Put[M]):
     ) -> None:
         super().__init__(addr, create, codec, **options)
         self._subscribers = 0
-
-    def _configure(self, socket: zmq.Socket[bytes]) -> None:
-        super()._configure(socket)
-        socket.set(zmq.XPUB_VERBOSER, 1)
-        socket.set(zmq.XPUB_NODROP, 1)
 
     @property
     def subscribers(self) -> int:
@@ -206,8 +199,8 @@ class ZmqPubQueue(_Put[M]):
             self._before_waiting()
 
     def _before_waiting(self) -> None:
-        while self._events() & zmq.POLLIN:
-            self._subscribers += 1 if self._raw.recv(NOW)[:1] == b"\1" else -1
+        for message in self._upstream():
+            self._subscribers += 1 if message[:1] == b"\1" else -1
 
 
 class _Get(Receiver[M]):
@@ -292,7 +285,7 @@ class _Get(Receiver[M]):
         msgs: list[M] = []
         try:
             while True:
-                msgs += self.get_many(_CHUNK, timeout)
+                msgs += self.get_many(DRAIN_CHUNK, timeout)
         except QueueEmpty:
             pass
         except DecodeError as error:

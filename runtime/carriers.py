@@ -140,7 +140,7 @@ class Lending(Copying):
         if type(frames) is bytes:
             frames = (frames,)
         size = self.size(frames)
-        if not self.has_room(frames):
+        if not self._may_lend(size):
             raise zmq.Again
         # Frames that were received belong to ZeroMQ, which counts their references.
         tracked = [not isinstance(frame, zmq.Frame) for frame in frames]
@@ -159,10 +159,13 @@ class Lending(Copying):
         return self._lent
 
     def has_room(self, frames: Any) -> bool:
+        return self._may_lend(self.size(frames))
+
+    def _may_lend(self, size: int) -> bool:
         if not self._lent:
             return True
         self._collect()
-        return not self._lent or self._lent + self.size(frames) <= self._max_lent_bytes
+        return not self._lent or self._lent + size <= self._max_lent_bytes
 
     def wait_for_room(self, deadline: float | None) -> bool:
         if not self._loans:

@@ -10,25 +10,18 @@ import zmq
 
 from .codec import Codec
 from .endpoint import DEFAULT, Options, Timeout
-from .errors import (
-    RankStalled,
-    StepDecodeError,
-)
+from .errors import RankStalled
 from .frames import DEFAULT_THRESHOLD
-from .receiving import NOW, M
+from .publishing import Publisher
 from .roster import RankState, Roster
-from .sending import Frame, Raw, Sender, frames_of
-from .steps import (
-    RawStep,
-    decode_step,
-    pack_head,
-)
+from .sending import Frame, M, Raw, frames_of
+from .steps import RawStep, StepDecoder, pack_head
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class StepPublisher(Sender[M]):
+class StepPublisher(Publisher[M], StepDecoder[M]):
     """Rank 0's end of a broadcast: it binds, and sends steps.
 
     Args:
@@ -37,8 +30,6 @@ class StepPublisher(Sender[M]):
         world_size: how many ranks there are, this one as rank 0 included.
         options: see `Endpoint`; `hwm` counts steps.
     """
-
-    _socket_type = zmq.XPUB
 
     def __init__(
         self,
@@ -56,11 +47,6 @@ class StepPublisher(Sender[M]):
         self._roster = Roster(codec.group, codec.fingerprint, world_size)
         self._id = int.from_bytes(os.urandom(8), "little")
         self._next = 0
-
-    def _configure(self, socket: zmq.Socket[bytes]) -> None:
-        super()._configure(socket)
-        socket.set(zmq.XPUB_VERBOSER, 1)
-        socket.set(zmq.XPUB_NODROP, 1)
 
     def wait_for_subscribers(
         self, n: int | None = None, timeout: Timeout = DEFAULT
@@ -160,14 +146,6 @@ class StepPublisher(Sender[M]):
                     ranks,
                 )
 
-    def decode(self, step: RawStep) -> list[M]:
-        """Decode a step; see `StepSubscriber.decode`."""
-        try:
-            return decode_step(self.codec, step)
-        except StepDecodeError as error:
-            self._decode_errors += len(error.bad)
-            raise
-
     def check(self) -> None:
         """Raise if a rank is gone or unfit; does not wait.
 
@@ -187,5 +165,5 @@ class StepPublisher(Sender[M]):
         return self._roster.ranks
 
     def _look(self) -> None:
-        while self._events() & zmq.POLLIN:
-            self._roster.take(self._raw.recv(NOW))
+        for message in self._upstream():
+            self._roster.take(message)

@@ -21,6 +21,9 @@ M = TypeVar("M")
 
 NOW = int(zmq.DONTWAIT)
 
+DRAIN_CHUNK = 1000
+"""Messages that `drain` takes at a time."""
+
 
 class Receiver(Endpoint, Generic[M]):
     """An endpoint that receives and decodes.

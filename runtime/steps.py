@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from . import wire
 from .codec import Codec
+from .endpoint import Endpoint
 from .errors import BroadcastError, DecodeError, StepDecodeError
 from .receiving import M, plain_frames
 from .sending import Frame
@@ -158,3 +159,25 @@ def decode_step(codec: Codec[M], step: RawStep) -> list[M]:
     if bad:
         raise StepDecodeError(step.number, good, bad)
     return good
+
+
+class StepDecoder(Endpoint, Generic[M]):
+    """What both ends of a broadcast share: they decode a step alike.
+
+    Attributes:
+        codec: of the group whose messages the steps hold.
+    """
+
+    codec: Codec[M]
+
+    def decode(self, step: RawStep) -> list[M]:
+        """Decode the messages of a step; every rank that does so gets the same.
+
+        Raises:
+            StepDecodeError: some are not valid; it has those that are, and counts the others.
+        """
+        try:
+            return decode_step(self.codec, step)
+        except StepDecodeError as error:
+            self._decode_errors += len(error.bad)
+            raise

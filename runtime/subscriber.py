@@ -7,17 +7,16 @@ import os
 import select
 from collections.abc import Callable
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 import zmq
 
 from .codec import Codec
-from .endpoint import DEFAULT, HIGH_WATER_MARK, Endpoint, Options, Timeout
+from .endpoint import DEFAULT, HIGH_WATER_MARK, Options, Timeout
 from .errors import (
     BroadcastError,
     PublisherLost,
     QueueEmpty,
-    StepDecodeError,
     StepGap,
 )
 from .monitors import Monitor
@@ -28,7 +27,7 @@ from .steps import (
     Announcement,
     Progress,
     RawStep,
-    decode_step,
+    StepDecoder,
     unpack_head,
 )
 
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class StepSubscriber(Endpoint, Generic[M]):
+class StepSubscriber(StepDecoder[M]):
     """The end of every other rank: it connects, announces itself, and receives steps.
 
     Args:
@@ -228,18 +227,6 @@ class StepSubscriber(Endpoint, Generic[M]):
         self._told = self._next
         with contextlib.suppress(zmq.Again):
             self._raw.send(Progress(self.rank, self._next).pack(), NOW)
-
-    def decode(self, step: RawStep) -> list[M]:
-        """Decode the messages of a step; every rank that does so gets the same.
-
-        Raises:
-            StepDecodeError: some are not valid; it has those that are, and counts the others.
-        """
-        try:
-            return decode_step(self.codec, step)
-        except StepDecodeError as error:
-            self._decode_errors += len(error.bad)
-            raise
 
     def empty(self) -> bool:
         """Say whether `get` would have to wait."""
