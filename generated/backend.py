@@ -75,14 +75,24 @@ class ExitMsg(BaseBackendMsg):
 
 
 @dataclass(slots=True)
+class PingBackendMsg(BaseBackendMsg):
+    """Asks all ranks for a sign of life."""
+
+    uid: int
+    """The question's number."""
+
+
+@dataclass(slots=True)
 class BatchBackendMsg(BaseBackendMsg):
     """Several messages in one."""
 
-    data: list[UserMsg | AbortBackendMsg | ExitMsg]
+    data: list[UserMsg | AbortBackendMsg | ExitMsg | PingBackendMsg]
     """The messages, in order."""
 
 
-BackendMsg: TypeAlias = UserMsg | AbortBackendMsg | ExitMsg | BatchBackendMsg
+BackendMsg: TypeAlias = (
+    UserMsg | AbortBackendMsg | ExitMsg | PingBackendMsg | BatchBackendMsg
+)
 
 
 def _encode_user_msg(msg: UserMsg, frames: FrameWriter | None) -> list[Any]:
@@ -109,6 +119,16 @@ def _encode_abort_backend_msg(
 
 def _encode_exit_msg(msg: ExitMsg, frames: FrameWriter | None) -> list[Any]:
     return [3]
+
+
+def _encode_ping_backend_msg(
+    msg: PingBackendMsg,
+    frames: FrameWriter | None,
+) -> list[Any]:
+    uid = msg.uid
+    if type(uid) is not int or not I64_MIN <= uid <= I64_MAX:
+        uid = as_int(uid, I64_MIN, I64_MAX)
+    return [4, uid]
 
 
 def _encode_batch_backend_msg(
@@ -159,6 +179,17 @@ def _decode_exit_msg(slots: Any, frames: FrameReader | None) -> ExitMsg:
     return ExitMsg()
 
 
+def _decode_ping_backend_msg(slots: Any, frames: FrameReader | None) -> PingBackendMsg:
+    if type(slots) is not list or len(slots) != 2:
+        slots = fit(slots, 2)
+    tag, uid = slots
+    if type(tag) is not int:
+        raise Unfit
+    if type(uid) is not int or uid > I64_MAX:
+        raise Unfit
+    return PingBackendMsg(uid)
+
+
 def _decode_batch_backend_msg(
     slots: Any,
     frames: FrameReader | None,
@@ -177,18 +208,21 @@ _BATCH_ITEM_ENCODERS: Final[Encoders] = {
     UserMsg: _encode_user_msg,
     AbortBackendMsg: _encode_abort_backend_msg,
     ExitMsg: _encode_exit_msg,
+    PingBackendMsg: _encode_ping_backend_msg,
 }
 
 _BATCH_ITEM_DECODERS: Final[Decoders] = {
     1: _decode_user_msg,
     2: _decode_abort_backend_msg,
     3: _decode_exit_msg,
+    4: _decode_ping_backend_msg,
 }
 
 _ENCODERS: Final[Encoders] = {
     UserMsg: _encode_user_msg,
     AbortBackendMsg: _encode_abort_backend_msg,
     ExitMsg: _encode_exit_msg,
+    PingBackendMsg: _encode_ping_backend_msg,
     BatchBackendMsg: _encode_batch_backend_msg,
 }
 
@@ -196,6 +230,7 @@ _DECODERS: Final[Decoders] = {
     1: _decode_user_msg,
     2: _decode_abort_backend_msg,
     3: _decode_exit_msg,
+    4: _decode_ping_backend_msg,
     0: _decode_batch_backend_msg,
 }
 
@@ -217,6 +252,11 @@ _RECORDS: Final[dict[type, table.Record]] = {
         tag=2,
     ),
     ExitMsg: table.Record("ExitMsg", (), tag=3),
+    PingBackendMsg: table.Record(
+        "PingBackendMsg",
+        (table.Field("uid", table.Int("i64")),),
+        tag=4,
+    ),
     BatchBackendMsg: table.Record(
         "BatchBackendMsg",
         (
@@ -228,6 +268,7 @@ _RECORDS: Final[dict[type, table.Record]] = {
                             table.Message(UserMsg),
                             table.Message(AbortBackendMsg),
                             table.Message(ExitMsg),
+                            table.Message(PingBackendMsg),
                         ),
                     ),
                 ),
@@ -241,7 +282,7 @@ _RECORDS: Final[dict[type, table.Record]] = {
 CODEC: Final[Codec[BackendMsg]] = Codec(
     group="backend",
     receiver="scheduler",
-    version=1,
+    version=2,
     fingerprint="e6803171443c751d346ba995855c70e9006b0fd72d463b4a1e99cc2f89bf0ace",
     records=_RECORDS,
     encoders=_ENCODERS,

@@ -4,11 +4,50 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Final
 
 from msgen.runtime import table
 from msgen.runtime.frames import Unfit
-from msgen.runtime.wire import I64_MAX, I64_MIN, as_bool, as_float, as_int, fit
+from msgen.runtime.wire import (
+    I64_MAX,
+    I64_MIN,
+    U32_MAX,
+    U64_MAX,
+    as_bool,
+    as_float,
+    as_int,
+    decode_member,
+    fit,
+)
+
+
+class FinishReason(IntEnum):
+    """Why a request has ended."""
+
+    stop = 0
+    """The model ended its answer."""
+    length = 1
+    """It has all the tokens it may have."""
+    abort = 2
+    """The client has gone."""
+    error = 3
+    """It failed."""
+
+
+_FINISH_REASON_BY_NUMBER = {each.value: each for each in FinishReason}
+
+
+class Fault(IntEnum):
+    """Who has to mend a failure."""
+
+    request = 0
+    """The client."""
+    engine = 1
+    """Whoever runs the engine."""
+
+
+_FAULT_BY_NUMBER = {each.value: each for each in Fault}
 
 
 @dataclass(slots=True)
@@ -25,6 +64,42 @@ class SamplingParams:
     """Go on after the end-of-sequence token."""
     max_tokens: int = 1024
     """Most tokens to generate."""
+
+
+@dataclass(slots=True)
+class Failure:
+    """Why a request was not answered."""
+
+    fault: Fault
+    """Who has to mend it."""
+    text: str
+    """What is wrong."""
+
+
+@dataclass(slots=True)
+class EngineStats:
+    """What the scheduler does, and has done since it started."""
+
+    ranks: int
+    """Ranks that took part in the answer."""
+    running: int
+    """Requests that have a place in the KV cache."""
+    waiting: int
+    """Requests that wait for one."""
+    finished: int
+    """Requests that came to their end."""
+    aborted: int
+    """Requests dropped because the client had gone."""
+    failed: int
+    """Requests that ended with a failure."""
+    forwards: int
+    """Forward passes of the model."""
+    largest_batch: int
+    """Most requests in one forward pass."""
+    free_tokens: int
+    """Tokens that the KV cache has room for."""
+    total_tokens: int
+    """Tokens that it can hold in all."""
 
 
 def _encode_sampling_params(struct: SamplingParams) -> list[Any]:
@@ -46,6 +121,65 @@ def _encode_sampling_params(struct: SamplingParams) -> list[Any]:
     if type(max_tokens) is not int or not I64_MIN <= max_tokens <= I64_MAX:
         max_tokens = as_int(max_tokens, I64_MIN, I64_MAX)
     return [temperature, top_k, top_p, ignore_eos, max_tokens]
+
+
+def _encode_failure(struct: Failure) -> list[Any]:
+    if type(struct) is not Failure:
+        raise Unfit
+    fault = struct.fault
+    if type(fault) is not Fault:
+        raise Unfit
+    text = struct.text
+    if type(text) is not str:
+        raise Unfit
+    return [fault, text]
+
+
+def _encode_engine_stats(struct: EngineStats) -> list[Any]:
+    if type(struct) is not EngineStats:
+        raise Unfit
+    ranks = struct.ranks
+    if type(ranks) is not int or not 0 <= ranks <= U32_MAX:
+        ranks = as_int(ranks, 0, U32_MAX)
+    running = struct.running
+    if type(running) is not int or not 0 <= running <= U32_MAX:
+        running = as_int(running, 0, U32_MAX)
+    waiting = struct.waiting
+    if type(waiting) is not int or not 0 <= waiting <= U32_MAX:
+        waiting = as_int(waiting, 0, U32_MAX)
+    finished = struct.finished
+    if type(finished) is not int or not 0 <= finished <= U64_MAX:
+        finished = as_int(finished, 0, U64_MAX)
+    aborted = struct.aborted
+    if type(aborted) is not int or not 0 <= aborted <= U64_MAX:
+        aborted = as_int(aborted, 0, U64_MAX)
+    failed = struct.failed
+    if type(failed) is not int or not 0 <= failed <= U64_MAX:
+        failed = as_int(failed, 0, U64_MAX)
+    forwards = struct.forwards
+    if type(forwards) is not int or not 0 <= forwards <= U64_MAX:
+        forwards = as_int(forwards, 0, U64_MAX)
+    largest_batch = struct.largest_batch
+    if type(largest_batch) is not int or not 0 <= largest_batch <= U32_MAX:
+        largest_batch = as_int(largest_batch, 0, U32_MAX)
+    free_tokens = struct.free_tokens
+    if type(free_tokens) is not int or not 0 <= free_tokens <= U64_MAX:
+        free_tokens = as_int(free_tokens, 0, U64_MAX)
+    total_tokens = struct.total_tokens
+    if type(total_tokens) is not int or not 0 <= total_tokens <= U64_MAX:
+        total_tokens = as_int(total_tokens, 0, U64_MAX)
+    return [
+        ranks,
+        running,
+        waiting,
+        finished,
+        aborted,
+        failed,
+        forwards,
+        largest_batch,
+        free_tokens,
+        total_tokens,
+    ]
 
 
 def _decode_sampling_params(slots: Any) -> SamplingParams:
@@ -79,6 +213,64 @@ def _decode_sampling_params(slots: Any) -> SamplingParams:
     return SamplingParams(temperature, top_k, top_p, ignore_eos, max_tokens)
 
 
+def _decode_failure(slots: Any) -> Failure:
+    if type(slots) is not list or len(slots) != 2:
+        slots = fit(slots, 2)
+    fault, text = slots
+    if type(text) is not str:
+        raise Unfit
+    return Failure(decode_member(fault, _FAULT_BY_NUMBER), text)
+
+
+def _decode_engine_stats(slots: Any) -> EngineStats:
+    if type(slots) is not list or len(slots) != 10:
+        slots = fit(slots, 10)
+    (
+        ranks,
+        running,
+        waiting,
+        finished,
+        aborted,
+        failed,
+        forwards,
+        largest_batch,
+        free_tokens,
+        total_tokens,
+    ) = slots
+    if type(ranks) is not int or not 0 <= ranks <= U32_MAX:
+        raise Unfit
+    if type(running) is not int or not 0 <= running <= U32_MAX:
+        raise Unfit
+    if type(waiting) is not int or not 0 <= waiting <= U32_MAX:
+        raise Unfit
+    if type(finished) is not int or finished < 0:
+        raise Unfit
+    if type(aborted) is not int or aborted < 0:
+        raise Unfit
+    if type(failed) is not int or failed < 0:
+        raise Unfit
+    if type(forwards) is not int or forwards < 0:
+        raise Unfit
+    if type(largest_batch) is not int or not 0 <= largest_batch <= U32_MAX:
+        raise Unfit
+    if type(free_tokens) is not int or free_tokens < 0:
+        raise Unfit
+    if type(total_tokens) is not int or total_tokens < 0:
+        raise Unfit
+    return EngineStats(
+        ranks,
+        running,
+        waiting,
+        finished,
+        aborted,
+        failed,
+        forwards,
+        largest_batch,
+        free_tokens,
+        total_tokens,
+    )
+
+
 _RECORDS: Final[dict[type, table.Record]] = {
     SamplingParams: table.Record(
         "SamplingParams",
@@ -88,6 +280,25 @@ _RECORDS: Final[dict[type, table.Record]] = {
             table.Field("top_p", table.Float(64), default=lambda: 1.0),
             table.Field("ignore_eos", table.Bool(), default=lambda: False),
             table.Field("max_tokens", table.Int("i64"), default=lambda: 1024),
+        ),
+    ),
+    Failure: table.Record(
+        "Failure",
+        (table.Field("fault", table.Enum(Fault)), table.Field("text", table.Str())),
+    ),
+    EngineStats: table.Record(
+        "EngineStats",
+        (
+            table.Field("ranks", table.Int("u32")),
+            table.Field("running", table.Int("u32")),
+            table.Field("waiting", table.Int("u32")),
+            table.Field("finished", table.Int("u64")),
+            table.Field("aborted", table.Int("u64")),
+            table.Field("failed", table.Int("u64")),
+            table.Field("forwards", table.Int("u64")),
+            table.Field("largest_batch", table.Int("u32")),
+            table.Field("free_tokens", table.Int("u64")),
+            table.Field("total_tokens", table.Int("u64")),
         ),
     ),
 }

@@ -12,13 +12,27 @@ from msgen.runtime.frames import Buffer, FrameReader, FrameWriter, Unfit
 from msgen.runtime.wire import (
     I64_MAX,
     I64_MIN,
+    U32_MAX,
     Decoders,
     Encoders,
     as_bool,
     as_int,
     as_list,
+    decode_member,
     fit,
 )
+
+from .common import (
+    _FINISH_REASON_BY_NUMBER,
+    EngineStats,
+    Failure,
+    FinishReason,
+    _decode_engine_stats,
+    _decode_failure,
+    _encode_engine_stats,
+    _encode_failure,
+)
+from .common import _RECORDS as _common_records_
 
 
 class BaseFrontendMsg:
@@ -47,17 +61,35 @@ class UserReply(BaseFrontendMsg):
     """The text since the last reply."""
     finished: bool
     """Whether it is the request's last reply."""
+    finish_reason: FinishReason | None = None
+    """Why the request has ended; null until then."""
+    prompt_tokens: int = 0
+    """Tokens of its prompt; in the last reply."""
+    completion_tokens: int = 0
+    """Tokens that were generated; in the last reply."""
+    failure: Failure | None = None
+    """What went wrong; null if nothing did."""
+
+
+@dataclass(slots=True)
+class FrontendPongMsg(BaseFrontendMsg):
+    """The answer to a ping that went through the whole engine."""
+
+    uid: int
+    """The question's number."""
+    stats: EngineStats
+    """What the scheduler is doing."""
 
 
 @dataclass(slots=True)
 class BatchFrontendMsg(BaseFrontendMsg):
     """Several messages in one."""
 
-    data: list[UserReply]
+    data: list[UserReply | FrontendPongMsg]
     """The messages, in order."""
 
 
-FrontendMsg: TypeAlias = UserReply | BatchFrontendMsg
+FrontendMsg: TypeAlias = UserReply | FrontendPongMsg | BatchFrontendMsg
 
 
 def _encode_user_reply(msg: UserReply, frames: FrameWriter | None) -> list[Any]:
@@ -70,7 +102,36 @@ def _encode_user_reply(msg: UserReply, frames: FrameWriter | None) -> list[Any]:
     finished = msg.finished
     if type(finished) is not bool:
         finished = as_bool(finished)
-    return [1, uid, incremental_output, finished]
+    finish_reason = msg.finish_reason
+    if finish_reason is not None and type(finish_reason) is not FinishReason:
+        raise Unfit
+    prompt_tokens = msg.prompt_tokens
+    if type(prompt_tokens) is not int or not 0 <= prompt_tokens <= U32_MAX:
+        prompt_tokens = as_int(prompt_tokens, 0, U32_MAX)
+    completion_tokens = msg.completion_tokens
+    if type(completion_tokens) is not int or not 0 <= completion_tokens <= U32_MAX:
+        completion_tokens = as_int(completion_tokens, 0, U32_MAX)
+    failure = msg.failure
+    return [
+        1,
+        uid,
+        incremental_output,
+        finished,
+        finish_reason,
+        prompt_tokens,
+        completion_tokens,
+        None if failure is None else _encode_failure(failure),
+    ]
+
+
+def _encode_frontend_pong_msg(
+    msg: FrontendPongMsg,
+    frames: FrameWriter | None,
+) -> list[Any]:
+    uid = msg.uid
+    if type(uid) is not int or not I64_MIN <= uid <= I64_MAX:
+        uid = as_int(uid, I64_MIN, I64_MAX)
+    return [2, uid, _encode_engine_stats(msg.stats)]
 
 
 def _encode_batch_frontend_msg(
@@ -84,9 +145,18 @@ def _encode_batch_frontend_msg(
 
 
 def _decode_user_reply(slots: Any, frames: FrameReader | None) -> UserReply:
-    if type(slots) is not list or len(slots) != 4:
-        slots = fit(slots, 4)
-    tag, uid, incremental_output, finished = slots
+    if type(slots) is not list or len(slots) != 8:
+        slots = fit(slots, 8, (None, None, None, None))
+    (
+        tag,
+        uid,
+        incremental_output,
+        finished,
+        finish_reason,
+        prompt_tokens,
+        completion_tokens,
+        failure,
+    ) = slots
     if type(tag) is not int:
         raise Unfit
     if type(uid) is not int or uid > I64_MAX:
@@ -95,7 +165,41 @@ def _decode_user_reply(slots: Any, frames: FrameReader | None) -> UserReply:
         raise Unfit
     if type(finished) is not bool:
         raise Unfit
-    return UserReply(uid, incremental_output, finished)
+    if type(prompt_tokens) is not int:
+        if prompt_tokens is not None:
+            raise Unfit
+        prompt_tokens = 0
+    elif not 0 <= prompt_tokens <= U32_MAX:
+        raise Unfit
+    if type(completion_tokens) is not int:
+        if completion_tokens is not None:
+            raise Unfit
+        completion_tokens = 0
+    elif not 0 <= completion_tokens <= U32_MAX:
+        raise Unfit
+    return UserReply(
+        uid,
+        incremental_output,
+        finished,
+        None if finish_reason is None else decode_member(finish_reason, _FINISH_REASON_BY_NUMBER),
+        prompt_tokens,
+        completion_tokens,
+        None if failure is None else _decode_failure(failure),
+    )  # fmt: skip
+
+
+def _decode_frontend_pong_msg(
+    slots: Any,
+    frames: FrameReader | None,
+) -> FrontendPongMsg:
+    if type(slots) is not list or len(slots) != 3:
+        slots = fit(slots, 3)
+    tag, uid, stats = slots
+    if type(tag) is not int:
+        raise Unfit
+    if type(uid) is not int or uid > I64_MAX:
+        raise Unfit
+    return FrontendPongMsg(uid, _decode_engine_stats(stats))
 
 
 def _decode_batch_frontend_msg(
@@ -112,31 +216,79 @@ def _decode_batch_frontend_msg(
     )
 
 
-_BATCH_ITEM_ENCODERS: Final[Encoders] = {UserReply: _encode_user_reply}
+_BATCH_ITEM_ENCODERS: Final[Encoders] = {
+    UserReply: _encode_user_reply,
+    FrontendPongMsg: _encode_frontend_pong_msg,
+}
 
-_BATCH_ITEM_DECODERS: Final[Decoders] = {1: _decode_user_reply}
+_BATCH_ITEM_DECODERS: Final[Decoders] = {
+    1: _decode_user_reply,
+    2: _decode_frontend_pong_msg,
+}
 
 _ENCODERS: Final[Encoders] = {
     UserReply: _encode_user_reply,
+    FrontendPongMsg: _encode_frontend_pong_msg,
     BatchFrontendMsg: _encode_batch_frontend_msg,
 }
 
-_DECODERS: Final[Decoders] = {1: _decode_user_reply, 0: _decode_batch_frontend_msg}
+_DECODERS: Final[Decoders] = {
+    1: _decode_user_reply,
+    2: _decode_frontend_pong_msg,
+    0: _decode_batch_frontend_msg,
+}
 
 
 _RECORDS: Final[dict[type, table.Record]] = {
+    **_common_records_,
     UserReply: table.Record(
         "UserReply",
         (
             table.Field("uid", table.Int("i64")),
             table.Field("incremental_output", table.Str()),
             table.Field("finished", table.Bool()),
+            table.Field(
+                "finish_reason",
+                table.Nullable(table.Enum(FinishReason)),
+                default=lambda: None,
+                since=2,
+            ),
+            table.Field("prompt_tokens", table.Int("u32"), default=lambda: 0, since=2),
+            table.Field(
+                "completion_tokens",
+                table.Int("u32"),
+                default=lambda: 0,
+                since=2,
+            ),
+            table.Field(
+                "failure",
+                table.Nullable(table.Struct(Failure)),
+                default=lambda: None,
+                since=2,
+            ),
         ),
         tag=1,
     ),
+    FrontendPongMsg: table.Record(
+        "FrontendPongMsg",
+        (
+            table.Field("uid", table.Int("i64")),
+            table.Field("stats", table.Struct(EngineStats)),
+        ),
+        tag=2,
+    ),
     BatchFrontendMsg: table.Record(
         "BatchFrontendMsg",
-        (table.Field("data", table.List(table.Message(UserReply))),),
+        (
+            table.Field(
+                "data",
+                table.List(
+                    table.Union(
+                        (table.Message(UserReply), table.Message(FrontendPongMsg)),
+                    ),
+                ),
+            ),
+        ),
         tag=0,
     ),
 }
@@ -145,7 +297,7 @@ _RECORDS: Final[dict[type, table.Record]] = {
 CODEC: Final[Codec[FrontendMsg]] = Codec(
     group="frontend",
     receiver="api_server",
-    version=1,
+    version=2,
     fingerprint="1d1ceaba350bee88638f5c75d436914c2e70650c3d734e497f0a44a0dbb1537e",
     records=_RECORDS,
     encoders=_ENCODERS,

@@ -12,16 +12,30 @@ from msgen.runtime.frames import Buffer, FrameReader, FrameWriter, Unfit
 from msgen.runtime.wire import (
     I64_MAX,
     I64_MIN,
+    U32_MAX,
     Decoders,
     Encoders,
     as_bool,
     as_int,
     as_list,
+    decode_member,
     fit,
 )
 
+from .common import (
+    _FINISH_REASON_BY_NUMBER,
+    EngineStats,
+    Failure,
+    FinishReason,
+    SamplingParams,
+    _decode_engine_stats,
+    _decode_failure,
+    _decode_sampling_params,
+    _encode_engine_stats,
+    _encode_failure,
+    _encode_sampling_params,
+)
 from .common import _RECORDS as _common_records_
-from .common import SamplingParams, _decode_sampling_params, _encode_sampling_params
 
 
 class BaseTokenizerMsg:
@@ -73,14 +87,56 @@ class AbortMsg(BaseTokenizerMsg):
 
 
 @dataclass(slots=True)
+class FinishMsg(BaseTokenizerMsg):
+    """The end of a request; follows its last token."""
+
+    uid: int
+    """The request's number."""
+    reason: FinishReason
+    """Why it has ended."""
+    prompt_tokens: int
+    """Tokens of its prompt."""
+    completion_tokens: int
+    """Tokens that were generated."""
+    failure: Failure | None
+    """What went wrong; null if nothing did."""
+
+
+@dataclass(slots=True)
+class PingMsg(BaseTokenizerMsg):
+    """Asks for a sign of life of everything that a request passes through."""
+
+    uid: int
+    """The question's number."""
+
+
+@dataclass(slots=True)
+class PongMsg(BaseTokenizerMsg):
+    """The scheduler's answer, once all ranks have taken the question."""
+
+    uid: int
+    """The question's number."""
+    stats: EngineStats
+    """What the scheduler is doing."""
+
+
+@dataclass(slots=True)
 class BatchTokenizerMsg(BaseTokenizerMsg):
     """Several messages in one."""
 
-    data: list[TokenizeMsg | DetokenizeMsg | AbortMsg]
+    data: list[TokenizeMsg | DetokenizeMsg | AbortMsg | FinishMsg | PingMsg | PongMsg]
     """The messages, in order."""
 
 
-TokenizerMsg: TypeAlias = TokenizeMsg | DetokenizeMsg | AbortMsg | BatchTokenizerMsg
+TokenizerMsg: TypeAlias = (
+    TokenizeMsg
+    | DetokenizeMsg
+    | AbortMsg
+    | FinishMsg
+    | PingMsg
+    | PongMsg
+    | BatchTokenizerMsg
+)
 
 
 def _encode_tokenize_msg(msg: TokenizeMsg, frames: FrameWriter | None) -> list[Any]:
@@ -118,6 +174,44 @@ def _encode_abort_msg(msg: AbortMsg, frames: FrameWriter | None) -> list[Any]:
     if type(uid) is not int or not I64_MIN <= uid <= I64_MAX:
         uid = as_int(uid, I64_MIN, I64_MAX)
     return [3, uid]
+
+
+def _encode_finish_msg(msg: FinishMsg, frames: FrameWriter | None) -> list[Any]:
+    uid = msg.uid
+    if type(uid) is not int or not I64_MIN <= uid <= I64_MAX:
+        uid = as_int(uid, I64_MIN, I64_MAX)
+    reason = msg.reason
+    if type(reason) is not FinishReason:
+        raise Unfit
+    prompt_tokens = msg.prompt_tokens
+    if type(prompt_tokens) is not int or not 0 <= prompt_tokens <= U32_MAX:
+        prompt_tokens = as_int(prompt_tokens, 0, U32_MAX)
+    completion_tokens = msg.completion_tokens
+    if type(completion_tokens) is not int or not 0 <= completion_tokens <= U32_MAX:
+        completion_tokens = as_int(completion_tokens, 0, U32_MAX)
+    failure = msg.failure
+    return [
+        4,
+        uid,
+        reason,
+        prompt_tokens,
+        completion_tokens,
+        None if failure is None else _encode_failure(failure),
+    ]
+
+
+def _encode_ping_msg(msg: PingMsg, frames: FrameWriter | None) -> list[Any]:
+    uid = msg.uid
+    if type(uid) is not int or not I64_MIN <= uid <= I64_MAX:
+        uid = as_int(uid, I64_MIN, I64_MAX)
+    return [5, uid]
+
+
+def _encode_pong_msg(msg: PongMsg, frames: FrameWriter | None) -> list[Any]:
+    uid = msg.uid
+    if type(uid) is not int or not I64_MIN <= uid <= I64_MAX:
+        uid = as_int(uid, I64_MIN, I64_MAX)
+    return [6, uid, _encode_engine_stats(msg.stats)]
 
 
 def _encode_batch_tokenizer_msg(
@@ -176,6 +270,49 @@ def _decode_abort_msg(slots: Any, frames: FrameReader | None) -> AbortMsg:
     return AbortMsg(uid)
 
 
+def _decode_finish_msg(slots: Any, frames: FrameReader | None) -> FinishMsg:
+    if type(slots) is not list or len(slots) != 6:
+        slots = fit(slots, 6)
+    tag, uid, reason, prompt_tokens, completion_tokens, failure = slots
+    if type(tag) is not int:
+        raise Unfit
+    if type(uid) is not int or uid > I64_MAX:
+        raise Unfit
+    if type(prompt_tokens) is not int or not 0 <= prompt_tokens <= U32_MAX:
+        raise Unfit
+    if type(completion_tokens) is not int or not 0 <= completion_tokens <= U32_MAX:
+        raise Unfit
+    return FinishMsg(
+        uid,
+        decode_member(reason, _FINISH_REASON_BY_NUMBER),
+        prompt_tokens,
+        completion_tokens,
+        None if failure is None else _decode_failure(failure),
+    )
+
+
+def _decode_ping_msg(slots: Any, frames: FrameReader | None) -> PingMsg:
+    if type(slots) is not list or len(slots) != 2:
+        slots = fit(slots, 2)
+    tag, uid = slots
+    if type(tag) is not int:
+        raise Unfit
+    if type(uid) is not int or uid > I64_MAX:
+        raise Unfit
+    return PingMsg(uid)
+
+
+def _decode_pong_msg(slots: Any, frames: FrameReader | None) -> PongMsg:
+    if type(slots) is not list or len(slots) != 3:
+        slots = fit(slots, 3)
+    tag, uid, stats = slots
+    if type(tag) is not int:
+        raise Unfit
+    if type(uid) is not int or uid > I64_MAX:
+        raise Unfit
+    return PongMsg(uid, _decode_engine_stats(stats))
+
+
 def _decode_batch_tokenizer_msg(
     slots: Any,
     frames: FrameReader | None,
@@ -194,18 +331,27 @@ _BATCH_ITEM_ENCODERS: Final[Encoders] = {
     TokenizeMsg: _encode_tokenize_msg,
     DetokenizeMsg: _encode_detokenize_msg,
     AbortMsg: _encode_abort_msg,
+    FinishMsg: _encode_finish_msg,
+    PingMsg: _encode_ping_msg,
+    PongMsg: _encode_pong_msg,
 }
 
 _BATCH_ITEM_DECODERS: Final[Decoders] = {
     1: _decode_tokenize_msg,
     2: _decode_detokenize_msg,
     3: _decode_abort_msg,
+    4: _decode_finish_msg,
+    5: _decode_ping_msg,
+    6: _decode_pong_msg,
 }
 
 _ENCODERS: Final[Encoders] = {
     TokenizeMsg: _encode_tokenize_msg,
     DetokenizeMsg: _encode_detokenize_msg,
     AbortMsg: _encode_abort_msg,
+    FinishMsg: _encode_finish_msg,
+    PingMsg: _encode_ping_msg,
+    PongMsg: _encode_pong_msg,
     BatchTokenizerMsg: _encode_batch_tokenizer_msg,
 }
 
@@ -213,6 +359,9 @@ _DECODERS: Final[Decoders] = {
     1: _decode_tokenize_msg,
     2: _decode_detokenize_msg,
     3: _decode_abort_msg,
+    4: _decode_finish_msg,
+    5: _decode_ping_msg,
+    6: _decode_pong_msg,
     0: _decode_batch_tokenizer_msg,
 }
 
@@ -243,6 +392,26 @@ _RECORDS: Final[dict[type, table.Record]] = {
         tag=2,
     ),
     AbortMsg: table.Record("AbortMsg", (table.Field("uid", table.Int("i64")),), tag=3),
+    FinishMsg: table.Record(
+        "FinishMsg",
+        (
+            table.Field("uid", table.Int("i64")),
+            table.Field("reason", table.Enum(FinishReason)),
+            table.Field("prompt_tokens", table.Int("u32")),
+            table.Field("completion_tokens", table.Int("u32")),
+            table.Field("failure", table.Nullable(table.Struct(Failure))),
+        ),
+        tag=4,
+    ),
+    PingMsg: table.Record("PingMsg", (table.Field("uid", table.Int("i64")),), tag=5),
+    PongMsg: table.Record(
+        "PongMsg",
+        (
+            table.Field("uid", table.Int("i64")),
+            table.Field("stats", table.Struct(EngineStats)),
+        ),
+        tag=6,
+    ),
     BatchTokenizerMsg: table.Record(
         "BatchTokenizerMsg",
         (
@@ -254,6 +423,9 @@ _RECORDS: Final[dict[type, table.Record]] = {
                             table.Message(TokenizeMsg),
                             table.Message(DetokenizeMsg),
                             table.Message(AbortMsg),
+                            table.Message(FinishMsg),
+                            table.Message(PingMsg),
+                            table.Message(PongMsg),
                         ),
                     ),
                 ),
@@ -267,7 +439,7 @@ _RECORDS: Final[dict[type, table.Record]] = {
 CODEC: Final[Codec[TokenizerMsg]] = Codec(
     group="tokenizer",
     receiver="tokenizer",
-    version=1,
+    version=2,
     fingerprint="3ad535f49978bd463ae2a9391b4a469c4a68d786c25c665855e9847727049bc8",
     records=_RECORDS,
     encoders=_ENCODERS,

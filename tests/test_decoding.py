@@ -78,8 +78,8 @@ def test_what_is_no_buffer_is_the_callers_mistake(value: Any) -> None:
     ids=lambda encoded: f"{encoded[0]:02x}",
 )
 def test_every_form_of_an_integer_is_read(encoded: bytes) -> None:
-    head = frontend.encode(REPLY)[:6]
-    assert frontend.decode(head + encoded + b"\xa2hi\xc2") == REPLY
+    frame = frontend.encode(REPLY)
+    assert frontend.decode(frame[:6] + encoded + frame[7:]) == REPLY
 
 
 def test_float32_is_read_for_a_float() -> None:
@@ -161,23 +161,32 @@ def test_a_wrong_slot_inside_a_batch_is_named() -> None:
     [
         (
             [0, []],
-            "expected a tag of (1 UserMsg, 2 AbortBackendMsg, 3 ExitMsg), got int 0",
+            "expected a tag of (1 UserMsg, 2 AbortBackendMsg, 3 ExitMsg, 4 PingBackendMsg), got int 0",
         ),
-        ([9], "expected a tag of (1 UserMsg, 2 AbortBackendMsg, 3 ExitMsg), got int 9"),
+        (
+            [9],
+            "expected a tag of (1 UserMsg, 2 AbortBackendMsg, 3 ExitMsg, 4 PingBackendMsg), got int 9",
+        ),
         (
             [True, 7],
-            "expected a tag of (1 UserMsg, 2 AbortBackendMsg, 3 ExitMsg), got bool True",
+            "expected a tag of (1 UserMsg, 2 AbortBackendMsg, 3 ExitMsg, 4 PingBackendMsg), got bool True",
         ),
         (
             [2.0, 7],
-            "expected a tag of (1 UserMsg, 2 AbortBackendMsg, 3 ExitMsg), got float 2.0",
+            "expected a tag of (1 UserMsg, 2 AbortBackendMsg, 3 ExitMsg, 4 PingBackendMsg), got float 2.0",
         ),
         (
             [[2], 7],
-            "expected a tag of (1 UserMsg, 2 AbortBackendMsg, 3 ExitMsg), got list [2]",
+            "expected a tag of (1 UserMsg, 2 AbortBackendMsg, 3 ExitMsg, 4 PingBackendMsg), got list [2]",
         ),
-        ([], "expected a tag of (1 UserMsg, 2 AbortBackendMsg, 3 ExitMsg), got None"),
-        ({2: 7}, "expected UserMsg or AbortBackendMsg or ExitMsg, got dict {2: 7}"),
+        (
+            [],
+            "expected a tag of (1 UserMsg, 2 AbortBackendMsg, 3 ExitMsg, 4 PingBackendMsg), got None",
+        ),
+        (
+            {2: 7},
+            "expected UserMsg or AbortBackendMsg or ExitMsg or PingBackendMsg, got dict {2: 7}",
+        ),
     ],
 )
 def test_what_is_no_message_in_a_batch_is_named(item: Any, reason: str) -> None:

@@ -355,7 +355,8 @@ def test_what_is_no_message_of_the_group_is_refused(value: Any) -> None:
     error = refusal(backend.CODEC, value)
     assert error.path == "backend"
     assert error.reason.startswith(
-        "expected a message of the group (UserMsg, AbortBackendMsg, ExitMsg, BatchBackendMsg), got "
+        "expected a message of the group (UserMsg, AbortBackendMsg, ExitMsg, PingBackendMsg, "
+        "BatchBackendMsg), got "
     )
 
 
@@ -364,7 +365,7 @@ def test_a_batch_holds_messages_of_the_group_but_no_batch() -> None:
         error = refusal(backend.CODEC, backend.BatchBackendMsg([user(), item]))  # type: ignore[list-item]
         assert error.path == "BatchBackendMsg.data[1]"
         assert error.reason.startswith(
-            "expected UserMsg or AbortBackendMsg or ExitMsg, got "
+            "expected UserMsg or AbortBackendMsg or ExitMsg or PingBackendMsg, got "
         )
 
 
