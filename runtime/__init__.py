@@ -1,7 +1,8 @@
 """The runtime: codecs, queues and broadcasts that carry their messages.
 
 `import msgen.runtime` loads the codec and the errors; queues are in `msgen.runtime.queues`, the
-broadcast of steps in `msgen.runtime.broadcast`, addresses in `msgen.runtime.addresses`.
+broadcast of steps in `msgen.runtime.broadcast`, addresses in `msgen.runtime.addresses`, inference
+workers in `msgen.runtime.worker` and `msgen.runtime.launch`.
 """
 
 from .codec import Codec
@@ -15,6 +16,7 @@ from .errors import (
     MessageTooLarge,
     MsgenError,
     NotAMessage,
+    PingTimeout,
     PublisherLost,
     QueueClosed,
     QueueEmpty,
@@ -28,6 +30,8 @@ from .errors import (
     StepGap,
     SubscribersMissing,
     UnknownMessage,
+    WorkerError,
+    WorkersNotReady,
     WrongProcess,
     WrongThread,
 )
@@ -43,6 +47,7 @@ __all__ = [
     "MessageTooLarge",
     "MsgenError",
     "NotAMessage",
+    "PingTimeout",
     "PublisherLost",
     "QueueClosed",
     "QueueEmpty",
@@ -56,6 +61,8 @@ __all__ = [
     "StepGap",
     "SubscribersMissing",
     "UnknownMessage",
+    "WorkerError",
+    "WorkersNotReady",
     "WrongProcess",
     "WrongThread",
 ]

@@ -274,7 +274,21 @@ class Endpoint:
         """Refuse all use, in a forked child."""
         self._owner = _NOBODY
 
+    def remove_socket_file(self) -> None:
+        """Remove the file of a bound ipc address; from any thread, before the process is ended."""
+        if self._path is not None and self._socket is not None:
+            binding.remove_file(self._path, self._file)
+
     # Use
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait on beside others.
+
+        It tells of what happened since the queue was last looked at, and once only: wait after a
+        look that found nothing.
+        """
+        self._check_owner()
+        return self._signal
 
     def _check_owner(self) -> None:
         if get_ident() != self._owner:

@@ -1,0 +1,166 @@
+"""Where a worker's steps come from and where its replies go: rank 0, and every other rank.
+
+Both look the same to the worker's loop. Rank 0 takes requests from a queue, passes each step on as
+it came, before it decodes anything itself, and sends the replies. Every other rank follows.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from .blocking_queues import ZmqPullQueue, ZmqPushQueue
+from .errors import DecodeError
+from .publisher import StepPublisher
+from .sending import Frame
+from .stop_request import StopRequest
+from .subscriber import StepSubscriber
+from .worker_steps import Step, ping_token, unpack_step
+
+_log = logging.getLogger(__name__)
+
+
+class WorkerEnd(Protocol):
+    """What the worker's loop needs of its surroundings."""
+
+    def next_step(self, busy: bool) -> Step:
+        """Wait for the next step.
+
+        Args:
+            busy: whether the handler has work left, so that nothing is waited for.
+        """
+
+    def reply(self, replies: Sequence[Any]) -> None:
+        """Send what the handler replied."""
+
+
+class Others(Protocol):
+    """How rank 0 reaches the other ranks."""
+
+    def send(self, step: Step) -> None:
+        """Give them a step."""
+
+    def look(self) -> None:
+        """Raise if one of them is gone."""
+
+    @property
+    def descriptors(self) -> Sequence[int]:
+        """What to wait on for news of them, after a look."""
+
+
+class NoOthers:
+    """Rank 0 is alone."""
+
+    descriptors: Sequence[int] = ()
+
+    def send(self, step: Step) -> None:
+        pass
+
+    def look(self) -> None:
+        pass
+
+
+class Broadcast:
+    """The other ranks get each step by broadcast.
+
+    Args:
+        publisher: its end.
+    """
+
+    def __init__(self, publisher: StepPublisher[Any]) -> None:
+        self._publisher = publisher
+        self.descriptors: Sequence[int] = (publisher.fileno(),)
+
+    def send(self, step: Step) -> None:
+        self._publisher.put_raw([step.pack_word(), *step.messages])
+
+    def look(self) -> None:
+        self._publisher.check()
+
+
+class FirstRank:
+    """Rank 0: it decides what a step is.
+
+    Args:
+        requests: where messages come from.
+        replies: where replies go.
+        others: the other ranks.
+        stop: what ends it.
+        limit: messages of a step, at most.
+        refuse: is told of a message that cannot even be passed on.
+    """
+
+    def __init__(
+        self,
+        requests: ZmqPullQueue[Any],
+        replies: ZmqPushQueue[Any],
+        others: Others,
+        stop: StopRequest,
+        limit: int,
+        refuse: Callable[[int, DecodeError], None],
+    ) -> None:
+        self._requests = requests
+        self._replies = replies
+        self._others = others
+        self._stop = stop
+        self._limit = limit
+        self._refuse = refuse
+        self._number = 0
+        self._poll = select.poll()
+        for descriptor in (
+            requests.fileno(),
+            stop.descriptor,
+            *others.descriptors,
+        ):
+            self._poll.register(descriptor, select.POLLIN)
+
+    def next_step(self, busy: bool) -> Step:
+        messages, pings = self._take()
+        while not (messages or pings or busy or self._stop.asked):
+            # Each wait follows a look at all that is waited for.
+            self._others.look()
+            self._poll.poll()
+            messages, pings = self._take()
+        idle = not (messages or busy)
+        last = self._stop.at_once or (self._stop.asked and idle)
+        step = Step(self._number, messages, busy, last, pings)
+        self._number += 1
+        self._others.send(step)
+        return step
+
+    def _take(self) -> tuple[list[Sequence[Frame]], list[bytes]]:
+        messages: list[Sequence[Frame]] = []
+        pings: list[bytes] = []
+        for taken in self._requests.take_raw(self._limit):
+            if isinstance(taken, DecodeError):
+                self._refuse(self._number, taken)
+            elif (token := ping_token(taken)) is not None:
+                pings.append(token)
+            else:
+                messages.append(taken)
+        return messages, pings
+
+    def reply(self, replies: Sequence[Any]) -> None:
+        if len(replies) == 1:
+            self._replies.put(replies[0])
+        elif replies:
+            self._replies.put_many(replies)
+
+
+class OtherRank:
+    """Any other rank: it follows.
+
+    Args:
+        subscriber: its end of the broadcast.
+    """
+
+    def __init__(self, subscriber: StepSubscriber[Any]) -> None:
+        self._subscriber = subscriber
+
+    def next_step(self, busy: bool) -> Step:
+        return unpack_step(self._subscriber.get_raw())
+
+    def reply(self, replies: Sequence[Any]) -> None:
+        pass
