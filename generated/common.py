@@ -38,16 +38,18 @@ class FinishReason(IntEnum):
 _FINISH_REASON_BY_NUMBER = {each.value: each for each in FinishReason}
 
 
-class Fault(IntEnum):
-    """Who has to mend a failure."""
+class FailureKind(IntEnum):
+    """What kind of failure kept a request from being answered."""
 
-    request = 0
-    """The client."""
-    engine = 1
-    """Whoever runs the engine."""
+    invalid = 0
+    """The request is not valid."""
+    too_long = 1
+    """Its prompt leaves no room for an answer."""
+    engine = 2
+    """The engine failed."""
 
 
-_FAULT_BY_NUMBER = {each.value: each for each in Fault}
+_FAILURE_KIND_BY_NUMBER = {each.value: each for each in FailureKind}
 
 
 @dataclass(slots=True)
@@ -70,8 +72,8 @@ class SamplingParams:
 class Failure:
     """Why a request was not answered."""
 
-    fault: Fault
-    """Who has to mend it."""
+    kind: FailureKind
+    """Of what kind it is."""
     text: str
     """What is wrong."""
 
@@ -126,13 +128,13 @@ def _encode_sampling_params(struct: SamplingParams) -> list[Any]:
 def _encode_failure(struct: Failure) -> list[Any]:
     if type(struct) is not Failure:
         raise Unfit
-    fault = struct.fault
-    if type(fault) is not Fault:
+    kind = struct.kind
+    if type(kind) is not FailureKind:
         raise Unfit
     text = struct.text
     if type(text) is not str:
         raise Unfit
-    return [fault, text]
+    return [kind, text]
 
 
 def _encode_engine_stats(struct: EngineStats) -> list[Any]:
@@ -216,10 +218,10 @@ def _decode_sampling_params(slots: Any) -> SamplingParams:
 def _decode_failure(slots: Any) -> Failure:
     if type(slots) is not list or len(slots) != 2:
         slots = fit(slots, 2)
-    fault, text = slots
+    kind, text = slots
     if type(text) is not str:
         raise Unfit
-    return Failure(decode_member(fault, _FAULT_BY_NUMBER), text)
+    return Failure(decode_member(kind, _FAILURE_KIND_BY_NUMBER), text)
 
 
 def _decode_engine_stats(slots: Any) -> EngineStats:
@@ -284,7 +286,10 @@ _RECORDS: Final[dict[type, table.Record]] = {
     ),
     Failure: table.Record(
         "Failure",
-        (table.Field("fault", table.Enum(Fault)), table.Field("text", table.Str())),
+        (
+            table.Field("kind", table.Enum(FailureKind)),
+            table.Field("text", table.Str()),
+        ),
     ),
     EngineStats: table.Record(
         "EngineStats",

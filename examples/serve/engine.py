@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from msgen.generated import backend
-from msgen.generated.common import EngineStats, Failure, Fault, FinishReason
+from msgen.generated.common import EngineStats, Failure, FailureKind, FinishReason
 from msgen.generated.tokenizer import DetokenizeMsg, FinishMsg, PongMsg
 from msgen.runtime.worker import InferenceHandler, WorkerContext
 from torch import Tensor
@@ -206,6 +206,6 @@ def _finish(request: Request, reason: FinishReason) -> FinishMsg:
 
 
 def _failed(message: backend.UserMsg, text: str) -> FinishMsg:
-    failure = Failure(Fault.request, text)
+    failure = Failure(FailureKind.invalid, text)
     tokens = len(message.input_ids)
     return FinishMsg(message.uid, FinishReason.error, tokens, 0, failure)

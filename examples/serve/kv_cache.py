@@ -141,7 +141,9 @@ def batch_of(parts: list[Advance], device: torch.device) -> Batch:
         pieces.append(_piece(part, start, stop, device))
     ends = torch.tensor([len(part.tokens) for part in parts]).cumsum(0)
     return Batch(
-        tokens=torch.tensor([token for part in parts for token in part.tokens]).to(device),
+        tokens=torch.tensor([token for part in parts for token in part.tokens]).to(
+            device
+        ),
         positions=torch.cat(
             [torch.arange(part.start, len(part.slots)) for part in parts]
         ).to(device),

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn.functional import scaled_dot_product_attention, silu
 
 from .kv_cache import Batch, KVCache
 
@@ -115,8 +115,8 @@ class Attention(nn.Module):
     def _decoded(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
         """One query a request: q (requests, heads, dim), k and v (requests, length, kv, dim)."""
         # The heads of a group share their keys, so they are queries of one attention.
-        grouped = q.unflatten(1, (k.shape[2], -1))
-        mixed = F.scaled_dot_product_attention(
+        grouped = q.view(len(q), k.shape[2], -1, self.head_dim)
+        mixed = scaled_dot_product_attention(
             grouped, k.transpose(1, 2), v.transpose(1, 2), attn_mask=mask
         )
         return mixed.flatten(1, 2)
@@ -124,7 +124,7 @@ class Attention(nn.Module):
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
     """A piece of one prompt: q (tokens, heads, dim), k and v (length, kv, dim)."""
-    mixed = F.scaled_dot_product_attention(
+    mixed = scaled_dot_product_attention(
         q.transpose(0, 1).unsqueeze(0),
         k.transpose(0, 1).unsqueeze(0),
         v.transpose(0, 1).unsqueeze(0),
@@ -139,13 +139,13 @@ class MLP(nn.Module):
 
     def __init__(self, config: LlamaConfig) -> None:
         super().__init__()
-        sizes = config.hidden_size, config.intermediate_size
-        self.gate_proj = nn.Linear(*sizes, bias=False)
-        self.up_proj = nn.Linear(*sizes, bias=False)
-        self.down_proj = nn.Linear(*reversed(sizes), bias=False)
+        outer, inner = config.hidden_size, config.intermediate_size
+        self.gate_proj = nn.Linear(outer, inner, bias=False)
+        self.up_proj = nn.Linear(outer, inner, bias=False)
+        self.down_proj = nn.Linear(inner, outer, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        gated = F.silu(self.gate_proj(x)) * self.up_proj(x)
+        gated = silu(self.gate_proj(x)) * self.up_proj(x)
         return self.down_proj(gated)  # type: ignore[no-any-return]
 
 

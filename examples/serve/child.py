@@ -1,0 +1,69 @@
+"""What the launcher's child processes share: a pipe to the launcher, and how they end.
+
+Through the pipe a child says when it is ready or why it failed, and hears the launcher's word. Its
+closing means that the launcher is gone, however that came about. The child then ends itself as it
+does at SIGTERM: in order, so that no socket file stays.
+
+SIGINT is ignored. A terminal sends it to all processes at once, and the order in which they end is
+the launcher's affair.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from types import FrameType
+
+READY = "ready"
+"""What a child says when it can take messages; anything else is why it failed."""
+
+_LAST_PATIENCE_S = 5.0
+
+
+class Stopped(BaseException):
+    """Raised by SIGTERM wherever the process is; not an Exception, so that none swallows it."""
+
+
+def run(
+    pipe: Connection,
+    work: Callable[[Callable[[], None]], None],
+    heard: Callable[[str], None] = lambda word: None,
+) -> None:
+    """Do a child's work until it is told to stop.
+
+    Args:
+        pipe: to the launcher.
+        work: is called with a function to call when it is ready. SIGTERM raises Stopped in it, unless
+            it has set a handler of its own.
+        heard: is called, in another thread, with each word of the launcher.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _raise_stopped)
+    threading.Thread(target=_listen, args=(pipe, heard), daemon=True).start()
+    try:
+        work(lambda: pipe.send(READY))
+    except Stopped:
+        pass
+    except Exception:
+        pipe.send(traceback.format_exc())
+        raise SystemExit(1) from None
+
+
+def _raise_stopped(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_IGN)  # Once is enough.
+    raise Stopped
+
+
+def _listen(pipe: Connection, heard: Callable[[str], None]) -> None:
+    try:
+        while True:
+            heard(pipe.recv())
+    except (EOFError, OSError):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_LAST_PATIENCE_S)
+        os._exit(1)

@@ -1,0 +1,164 @@
+"""The launcher's hold on its child processes: starts them, hears of them, and ends them."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
+from time import monotonic
+from typing import Any
+
+from . import child
+
+SPAWN = multiprocessing.get_context("spawn")
+"""Threads of torch do not stand a fork."""
+
+_STOP_S = 8.0
+_KILL_S = 5.0
+
+
+class ServerFailed(Exception):
+    """A process of the server ended, or could not start; the text says which, and why."""
+
+
+class ChildProcess:
+    """One child process and its pipe.
+
+    Args:
+        name: for people.
+        main: what it runs; it gets `args`, and its end of the pipe behind them.
+    """
+
+    def __init__(self, name: str, main: Callable[..., None], *args: Any) -> None:
+        self.name = name
+        self._pipe, theirs = SPAWN.Pipe()
+        self._process: BaseProcess = SPAWN.Process(
+            target=main, args=(*args, theirs), name=name
+        )
+        self._process.start()
+        theirs.close()
+        self._last_word: str | None = None
+
+    @property
+    def waited_for(self) -> list[Connection | int]:
+        """What is ready when there is news of it."""
+        return [self._pipe, self._process.sentinel]
+
+    def look(self) -> str | None:
+        """Return what is new: READY, or why it has failed."""
+        with contextlib.suppress(EOFError, OSError):
+            if self._pipe.poll():
+                word = self._pipe.recv()
+                if word == child.READY:
+                    return child.READY
+                self._last_word = word
+        if self._process.is_alive() and self._last_word is None:
+            return None
+        self._process.join(_KILL_S)
+        return self._obituary()
+
+    def _obituary(self) -> str:
+        text = f"{self.name} (process {self._process.pid}) ended"
+        code = self._process.exitcode
+        if code is not None and code < 0:
+            text += f" by signal {-code}"
+        elif code:
+            text += f" with exit code {code}"
+        return text if self._last_word is None else f"{text}:\n{self._last_word}"
+
+    def tell(self, word: str) -> None:
+        """Say something to it, if it still listens."""
+        with contextlib.suppress(OSError):
+            self._pipe.send(word)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._process.terminate()
+
+    def join(self, deadline: float) -> None:
+        """Wait until it has ended; past the deadline it is killed."""
+        self._process.join(max(0.0, deadline - monotonic()))
+        if self._process.is_alive():
+            self.kill()
+        self._pipe.close()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.join(_KILL_S)
+
+
+class Children:
+    """All child processes, watched by one thread.
+
+    Args:
+        on_ready: is called with the name of each one that is ready, in that thread.
+        on_failure: is called with what has become of one that ended, in that thread.
+    """
+
+    def __init__(
+        self, on_ready: Callable[[str], None], on_failure: Callable[[str], None]
+    ) -> None:
+        self._on_ready = on_ready
+        self._on_failure = on_failure
+        self._all: list[ChildProcess] = []
+        self._ready = 0
+        self._news: SimpleQueue[str | None] = SimpleQueue()
+        self._ending = False
+        self._thread: threading.Thread | None = None
+
+    def start(self, name: str, main: Callable[..., None], *args: Any) -> ChildProcess:
+        """Start one; all must be started before `watch`."""
+        started = ChildProcess(name, main, *args)
+        self._all.append(started)
+        return started
+
+    def watch(self) -> None:
+        """Begin to watch them."""
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def wait_ready(self) -> None:
+        """Wait until all are ready.
+
+        Raises:
+            ServerFailed: one has ended instead.
+        """
+        while self._ready < len(self._all):
+            failure = self._news.get()
+            if failure is not None:
+                raise ServerFailed(failure)
+            self._ready += 1
+
+    def _watch(self) -> None:
+        by_waited = {each: one for one in self._all for each in one.waited_for}
+        while not self._ending:
+            for one in {by_waited[each] for each in wait(list(by_waited))}:  # type: ignore[index]
+                word = one.look()
+                if word == child.READY:
+                    self._on_ready(one.name)
+                    self._news.put(None)
+                elif word is not None:
+                    if not self._ending:
+                        self._news.put(word)
+                        self._on_failure(word)
+                    return
+
+    def stop(self) -> None:
+        """End all in order; the first started is asked last, so that nobody loses a reader."""
+        self._ending = True
+        for one in reversed(self._all):
+            one.terminate()
+        deadline = monotonic() + _STOP_S
+        for one in reversed(self._all):
+            one.join(deadline)
+
+    def kill(self) -> None:
+        """End all at once."""
+        self._ending = True
+        for one in self._all:
+            one.kill()
