@@ -55,7 +55,7 @@ def main(**options: object) -> None:
     """Serve a model over HTTP, with OpenAI's API for chat completions."""
     try:
         serve(ServeOptions(**options), lambda text: print(text, flush=True))  # type: ignore[arg-type]
-    except (ServerFailed, ModelMissing, OSError) as error:
+    except (ServerFailed, ModelMissing) as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         raise SystemExit(1) from None
     except Interrupted:

@@ -272,7 +272,7 @@ def main(
 
     Args:
         listener: bound to the address, not listening yet.
-        pipe: to the launcher, whose one word is why the engine has failed.
+        pipe: to the launcher.
     """
     api = ApiServer(wiring, ping_timeout)
     server = _HttpServer(
@@ -291,10 +291,10 @@ def main(
             api.engine.fail(text)
         server.should_exit = True
 
-    def heard(word: str) -> None:
+    def end_from_outside(reason: str) -> None:
         with suppress(RuntimeError):  # The loop has ended.
             if loop is not None:
-                loop.call_soon_threadsafe(end, word)
+                loop.call_soon_threadsafe(end, reason)
 
     def work(ready: Callable[[], None]) -> None:
         async def serve() -> None:
@@ -310,4 +310,4 @@ def main(
 
         asyncio.run(serve())
 
-    child.run(pipe, work, heard)
+    child.run(pipe, work, end_from_outside)

@@ -1,8 +1,8 @@
 """What the launcher's child processes share: a pipe to the launcher, and how they end.
 
-Through the pipe a child says when it is ready or why it failed, and hears the launcher's word. Its
-closing means that the launcher is gone, however that came about. The child then ends itself as it
-does at SIGTERM: in order, so that no socket file stays.
+Through the pipe a child says when it is ready or why it failed, and the launcher tells it to end, and
+why. Its closing means that the launcher is gone, however that came about. The child ends itself in
+both cases as it does at SIGTERM: in order, so that no socket file stays.
 
 SIGINT is ignored. A terminal sends it to all processes at once, and the order in which they end is
 the launcher's affair.
@@ -32,19 +32,24 @@ class Stopped(BaseException):
 def run(
     pipe: Connection,
     work: Callable[[Callable[[], None]], None],
-    heard: Callable[[str], None] = lambda word: None,
+    end: Callable[[str], None] | None = None,
 ) -> None:
-    """Do a child's work until it is told to stop.
+    """Do a child's work until it is told to end.
 
     Args:
         pipe: to the launcher.
         work: is called with a function to call when it is ready. SIGTERM raises Stopped in it, unless
             it has set a handler of its own.
-        heard: is called, in another thread, with each word of the launcher.
+        end: is called, in another thread, with the reason why to end; without it, that is like SIGTERM.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The launcher has blocked it, so that none comes before it is ignored.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, _raise_stopped)
-    threading.Thread(target=_listen, args=(pipe, heard), daemon=True).start()
+    listening = threading.Thread(
+        target=_listen, args=(pipe, end or _end_like_sigterm), daemon=True
+    )
+    listening.start()
     try:
         work(lambda: pipe.send(READY))
     except Stopped:
@@ -59,11 +64,15 @@ def _raise_stopped(number: int, frame: FrameType | None) -> None:
     raise Stopped
 
 
-def _listen(pipe: Connection, heard: Callable[[str], None]) -> None:
+def _end_like_sigterm(reason: str) -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _listen(pipe: Connection, end: Callable[[str], None]) -> None:
     try:
         while True:
-            heard(pipe.recv())
+            end(pipe.recv())
     except (EOFError, OSError):
-        os.kill(os.getpid(), signal.SIGTERM)
+        end("the launcher is gone")
         time.sleep(_LAST_PATIENCE_S)
         os._exit(1)

@@ -16,7 +16,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
 from types import FrameType
@@ -61,66 +61,115 @@ def serve(options: ServeOptions, say: Callable[[str], None]) -> None:
         say: is told what people want to know once the server is there.
 
     Raises:
-        ServerFailed: a process ended, or could not start.
+        ServerFailed: a process ended, or could not start, or the address is taken.
         ModelMissing: there is no model.
-        OSError: the address is taken.
         Interrupted: a second signal came before all had ended in order.
     """
     with _interrupting():
         try:
-            _serve(options, say)
+            with StartDisplay() as display, _bound(options) as listener:
+                wiring = _wiring(options, display)
+                server = Server(options, wiring)
+                port = listener.getsockname()[1]
+                try:
+                    server.start(listener, display)
+                except BaseException:
+                    server.stop("the server did not start")
+                    raise
+            say(f"serving {wiring.name} at {_url(options.host, port)}")
+            server.run()
         except Interrupted:
             say("stopped")
 
 
-def _serve(options: ServeOptions, say: Callable[[str], None]) -> None:
-    failures: SimpleQueue[str] = SimpleQueue()
-    with StartDisplay() as display, _bound(options.host, options.port) as listener:
-        wiring = _wiring(options, display)
-        children = Children(
-            on_ready=lambda name: display.end(name, "ready"), on_failure=failures.put
+class Server:
+    """The processes of a server.
+
+    Args:
+        options: what was chosen.
+        wiring: what the processes agree on.
+    """
+
+    def __init__(self, options: ServeOptions, wiring: Wiring) -> None:
+        self._options = options
+        self._wiring = wiring
+        self._failures: SimpleQueue[str] = SimpleQueue()
+        self._pool = _pool(options, wiring)
+        self._api: ChildProcess | None = None
+        self._children: Children | None = None
+
+    def start(self, listener: socket.socket, display: StartDisplay) -> None:
+        """Start all processes, and return when all are ready.
+
+        Args:
+            listener: bound to the server's address.
+            display: is shown how far it is.
+
+        Raises:
+            ServerFailed: one could not start.
+        """
+        children = self._children = Children(
+            lambda name: display.end(name, "ready"), self._failures.put
         )
-        pool = _pool(options, wiring)
+        wiring = self._wiring
+        for name, module in (("tokenizer", tokenizer), ("detokenizer", detokenizer)):
+            display.begin(name, "starting")
+            children.start(name, module.main, wiring)
+        display.begin("API server", "starting")
+        self._api = children.start(
+            "API server",
+            api_server.main,
+            wiring,
+            self._options.ping_timeout,
+            listener,
+        )
+        children.watch()
+        display.begin("ranks", f"{self._options.ranks} on {self._options.device}")
         try:
-            server = _start(options, wiring, listener, children, pool, display)
-            listener_name = _url(options.host, listener.getsockname()[1])
-            listener.close()  # The API server has its own.
-            display.__exit__(None, None, None)
-            say(f"serving {wiring.name} at {listener_name}")
-            _watch_pool(pool, failures)
-            failure = failures.get()
-            server.tell(f"the engine has failed: {failure}")
+            self._pool.start()
+        except MsgenError as error:
+            raise ServerFailed(str(error)) from error
+        pids = ", ".join(map(str, self._pool.pids))
+        display.end("ranks", f"ready, as processes {pids},")
+        children.wait_ready()
+
+    def run(self) -> None:
+        """Wait until a process ends, and end the others.
+
+        Raises:
+            ServerFailed: one has ended.
+            Interrupted: a signal came.
+        """
+        threading.Thread(target=self._watch_pool, daemon=True).start()
+        reason = "the server is shutting down"
+        try:
+            failure = self._failures.get()
+            reason = f"the engine has failed: {failure}"
             raise ServerFailed(failure)
+        finally:
+            self.stop(reason)
+
+    def stop(self, reason: str) -> None:
+        """End everything; what is under way gets the reason for an answer."""
+        try:
+            if self._api is not None:
+                self._api.end(reason)
+            self._pool.stop(drain=False)
+            if self._children is not None:
+                self._children.stop(reason)
         except BaseException:
-            _stop(children, pool)
+            if self._children is not None:
+                self._children.kill()
+            self._pool.stop(drain=False, timeout=0)
             raise
 
-
-def _start(
-    options: ServeOptions,
-    wiring: Wiring,
-    listener: socket.socket,
-    children: Children,
-    pool: WorkerPool,
-    display: StartDisplay,
-) -> ChildProcess:
-    """Start all processes, and return the API server once all are ready."""
-    for name, module in (("tokenizer", tokenizer), ("detokenizer", detokenizer)):
-        display.begin(name, "starting")
-        children.start(name, module.main, wiring)
-    display.begin("API server", "starting")
-    server = children.start(
-        "API server", api_server.main, wiring, options.ping_timeout, listener
-    )
-    children.watch()
-    display.begin("ranks", f"{options.ranks} starting on {options.device}")
-    try:
-        pool.start()
-    except MsgenError as error:
-        raise ServerFailed(str(error)) from error
-    display.end("ranks", f"ready (processes {', '.join(map(str, pool.pids))})")
-    children.wait_ready()
-    return server
+    def _watch_pool(self) -> None:
+        try:
+            self._pool.wait()
+        except WorkerError as error:
+            self._failures.put(str(error))
+        else:
+            self._failures.put("the ranks have ended")
 
 
 def _wiring(options: ServeOptions, display: StartDisplay) -> Wiring:
@@ -163,29 +212,6 @@ def _pool(options: ServeOptions, wiring: Wiring) -> WorkerPool:
     )
 
 
-def _watch_pool(pool: WorkerPool, failures: SimpleQueue[str]) -> None:
-    def watch() -> None:
-        try:
-            pool.wait()
-        except WorkerError as error:
-            failures.put(str(error))
-        else:
-            failures.put("the ranks have ended")
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _stop(children: Children, pool: WorkerPool) -> None:
-    """End everything in order; what is under way is not waited for."""
-    try:
-        children.stop()
-        pool.stop(drain=False)
-    except BaseException:
-        children.kill()
-        pool.stop(drain=False, timeout=0)
-        raise
-
-
 @contextmanager
 def _interrupting() -> Iterator[None]:
     """Have SIGINT and SIGTERM raise Interrupted."""
@@ -204,8 +230,9 @@ def _interrupting() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _bound(host: str, port: int) -> socket.socket:
-    """Return a socket that holds the address; it does not listen before the server is there."""
+def _bound(options: ServeOptions) -> socket.socket:
+    """Return a socket that holds the address; the API server will listen on it."""
+    host, port = options.host, options.port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -213,9 +240,9 @@ def _bound(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        with suppress(AttributeError):
-            error.filename = f"{host}:{port}"
-        raise
+        raise ServerFailed(
+            f"--host {host} --port {port}: {error.strerror}; choose another one"
+        ) from None
     return listener
 
 

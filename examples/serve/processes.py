@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import signal
 import threading
 from collections.abc import Callable
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
@@ -31,17 +33,28 @@ class ChildProcess:
     Args:
         name: for people.
         main: what it runs; it gets `args`, and its end of the pipe behind them.
+
+    Attributes:
+        ready: whether it has said so.
     """
 
     def __init__(self, name: str, main: Callable[..., None], *args: Any) -> None:
         self.name = name
+        self.ready = False
         self._pipe, theirs = SPAWN.Pipe()
         self._process: BaseProcess = SPAWN.Process(
             target=main, args=(*args, theirs), name=name
         )
-        self._process.start()
+        # Its first start unblocks SIGINT.
+        resource_tracker.ensure_running()
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         theirs.close()
         self._last_word: str | None = None
+        self._told = False
 
     @property
     def waited_for(self) -> list[Connection | int]:
@@ -54,6 +67,7 @@ class ChildProcess:
             if self._pipe.poll():
                 word = self._pipe.recv()
                 if word == child.READY:
+                    self.ready = True
                     return child.READY
                 self._last_word = word
         if self._process.is_alive() and self._last_word is None:
@@ -70,21 +84,22 @@ class ChildProcess:
             text += f" with exit code {code}"
         return text if self._last_word is None else f"{text}:\n{self._last_word}"
 
-    def tell(self, word: str) -> None:
-        """Say something to it, if it still listens."""
-        with contextlib.suppress(OSError):
-            self._pipe.send(word)
-
-    def terminate(self) -> None:
-        """Ask it to end."""
-        self._process.terminate()
+    def end(self, reason: str) -> None:
+        """Ask it to end, and tell it why; a second time does nothing."""
+        if self._told:
+            return
+        self._told = True
+        if self.ready:
+            with contextlib.suppress(OSError):
+                self._pipe.send(reason)
+        else:
+            self._process.terminate()  # It may not listen yet.
 
     def join(self, deadline: float) -> None:
         """Wait until it has ended; past the deadline it is killed."""
         self._process.join(max(0.0, deadline - monotonic()))
         if self._process.is_alive():
             self.kill()
-        self._pipe.close()
 
     def kill(self) -> None:
         """End it at once."""
@@ -148,13 +163,13 @@ class Children:
                         self._on_failure(word)
                     return
 
-    def stop(self) -> None:
-        """End all in order; the first started is asked last, so that nobody loses a reader."""
+    def stop(self, reason: str) -> None:
+        """End all in order; what does not end in time is killed."""
         self._ending = True
-        for one in reversed(self._all):
-            one.terminate()
+        for one in self._all:
+            one.end(reason)
         deadline = monotonic() + _STOP_S
-        for one in reversed(self._all):
+        for one in self._all:
             one.join(deadline)
 
     def kill(self) -> None:
