@@ -6,9 +6,9 @@ import sys
 
 import click
 
+from . import processes
 from .checkpoint import ModelMissing
-from .launcher import Interrupted, ServeOptions, serve
-from .processes import ServerFailed
+from .options import Interrupted, ServeOptions, ServerFailed
 
 
 @click.command(context_settings={"show_default": True})
@@ -53,6 +53,9 @@ from .processes import ServerFailed
 )
 def main(**options: object) -> None:
     """Serve a model over HTTP, with OpenAI's API for chat completions."""
+    processes.prepare()
+    from .launcher import serve  # imports torch, which would make --help slow
+
     try:
         serve(ServeOptions(**options), lambda text: print(text, flush=True))  # type: ignore[arg-type]
     except (ServerFailed, ModelMissing) as error:

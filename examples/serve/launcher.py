@@ -17,7 +17,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from queue import SimpleQueue
 from types import FrameType
 from typing import Any
@@ -27,31 +26,10 @@ from msgen.runtime.launch import WorkerPool
 
 from . import api_server, checkpoint, detokenizer, tokenizer
 from .llama import LlamaConfig
-from .processes import ChildProcess, Children, ServerFailed
+from .options import Interrupted, ServeOptions, ServerFailed
+from .processes import START_METHOD, ChildProcess, Children
 from .progress import StartDisplay
 from .wiring import Wiring
-
-
-@dataclass(frozen=True)
-class ServeOptions:
-    """What can be chosen; the command line says what each means."""
-
-    model: str | None
-    host: str
-    port: int
-    ranks: int
-    device: str
-    context: int | None
-    cache_tokens: int
-    max_running: int
-    max_step_tokens: int
-    threads: int | None
-    ping_timeout: float
-    step_timeout: float
-
-
-class Interrupted(BaseException):
-    """Raised by SIGINT and SIGTERM wherever the launcher is."""
 
 
 def serve(options: ServeOptions, say: Callable[[str], None]) -> None:
@@ -209,6 +187,7 @@ def _pool(options: ServeOptions, wiring: Wiring) -> WorkerPool:
         ranks=options.ranks,
         device=options.device,
         step_timeout=options.step_timeout,
+        start_method=START_METHOD,
     )
 
 

@@ -6,25 +6,48 @@ import contextlib
 import multiprocessing
 import signal
 import threading
-from collections.abc import Callable
-from multiprocessing import resource_tracker
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from . import child
+from .options import ServerFailed
 
-SPAWN = multiprocessing.get_context("spawn")
-"""Threads of torch do not stand a fork."""
+START_METHOD: Final = "forkserver"
+"""How processes are started: forked from one that has imported what they need, and has no threads."""
+
+_CONTEXT = multiprocessing.get_context(START_METHOD)
+_PRELOADED = [
+    f"{__package__}.{name}"
+    for name in ("api_server", "detokenizer", "engine", "tokenizer")
+]
 
 _STOP_S = 8.0
 _KILL_S = 5.0
 
 
-class ServerFailed(Exception):
-    """A process of the server ended, or could not start; the text says which, and why."""
+def prepare() -> None:
+    """Start the process that others are forked from; its imports go on beside the caller's own."""
+    _CONTEXT.set_forkserver_preload(_PRELOADED)
+    with _interrupts_blocked():
+        forkserver.ensure_running()
+
+
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Keep SIGINT from processes that start now, until they have their own way with it."""
+    # Its start would unblock SIGINT.
+    resource_tracker.ensure_running()
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 class ChildProcess:
@@ -41,17 +64,12 @@ class ChildProcess:
     def __init__(self, name: str, main: Callable[..., None], *args: Any) -> None:
         self.name = name
         self.ready = False
-        self._pipe, theirs = SPAWN.Pipe()
-        self._process: BaseProcess = SPAWN.Process(
+        self._pipe, theirs = _CONTEXT.Pipe()
+        self._process: BaseProcess = _CONTEXT.Process(
             target=main, args=(*args, theirs), name=name
         )
-        # Its first start unblocks SIGINT.
-        resource_tracker.ensure_running()
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
+        with _interrupts_blocked():
             self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         theirs.close()
         self._last_word: str | None = None
         self._told = False
