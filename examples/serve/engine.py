@@ -59,6 +59,9 @@ class Engine(InferenceHandler):
         self._device, self._group = context.device, context.group
         self._model = llama.load(self._folder)
         config = self._model.config
+        most = min(config.max_position_embeddings, self._cache_tokens)
+        if self._context > most:
+            raise ValueError(f"context: expected at most {most}, got {self._context}")
         # float32 on the CPU: there, small types are slower.
         dtype = torch.float32 if self._device.type == "cpu" else torch.bfloat16
         self._model.to(self._device, dtype)
