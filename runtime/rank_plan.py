@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from . import addresses
-from .endpoint import HIGH_WATER_MARK
+from .endpoint import HIGH_WATER_MARK, MAX_MESSAGE_BYTES
 from .names import load_codec, split_name
 from .quarantine import DEAD_LETTER_BYTES
 from .security import Curve
@@ -40,6 +40,7 @@ class PoolOptions(TypedDict, total=False):
     dead_letters: str | os.PathLike[str] | None
     dead_letter_bytes: int
     hwm: int
+    max_message_bytes: int
     requests_security: Curve | None
     replies_security: Curve | None
     bind_replies: bool
@@ -75,6 +76,7 @@ class RankPlan:
         steps: the address of the broadcast.
         rendezvous: path of the file by which the process group meets.
         max_step_messages: messages of one call of the handler, at most.
+        max_step_bytes: bytes of one step, at most.
         ready_timeout: seconds until all ranks must be ready.
         step_timeout: seconds that a step may take; None for ever.
         reply_timeout: seconds that replies may wait for room; None for ever.
@@ -95,6 +97,7 @@ class RankPlan:
     steps: str
     rendezvous: str
     max_step_messages: int
+    max_step_bytes: int
     ready_timeout: float
     step_timeout: float | None
     reply_timeout: float | None
@@ -123,6 +126,7 @@ def make_plan(
     dead_letters: str | os.PathLike[str] | None = None,
     dead_letter_bytes: int = DEAD_LETTER_BYTES,
     hwm: int = HIGH_WATER_MARK,
+    max_message_bytes: int = MAX_MESSAGE_BYTES,
     requests_security: Curve | None = None,
     replies_security: Curve | None = None,
     bind_replies: bool = False,
@@ -160,6 +164,7 @@ def make_plan(
     requests = requests or addresses.ipc_address(group, run)
     addresses.parse(requests, create=True)
     addresses.parse(replies, create=bind_replies)
+    limits = {"hwm": hwm, "max_message_bytes": max_message_bytes}
     return RankPlan(
         rank=0,
         world_size=ranks,
@@ -168,17 +173,18 @@ def make_plan(
         handler=handler,
         handler_options=handler_options,
         requests=QueuePlan(
-            requests, request_codec, True, {"hwm": hwm, "security": requests_security}
+            requests, request_codec, True, {**limits, "security": requests_security}
         ),
         replies=QueuePlan(
             replies,
             reply_codec,
             bind_replies,
-            {"hwm": hwm, "security": replies_security, "linger": REPLY_LINGER_S},
+            {**limits, "security": replies_security, "linger": REPLY_LINGER_S},
         ),
         steps=addresses.ipc_address(f"{group}.steps", run),
         rendezvous=str(addresses.runtime_folder() / f"ranks-{run}"),
         max_step_messages=max_step_messages,
+        max_step_bytes=max_step_messages * max_message_bytes,
         ready_timeout=ready_timeout,
         step_timeout=step_timeout,
         reply_timeout=reply_timeout,

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 STACKS_SIGNAL = signal.SIGUSR1
 """Makes a rank write the stacks of its threads, also while it holds Python's lock."""
+STEPS_AHEAD = 32
+"""Steps that each end of the broadcast holds for a rank that is behind."""
 FAILED_LINGER_S = 1.0
 """What a rank that failed gets to send the replies that are on their way."""
 
@@ -201,6 +203,8 @@ class _First:
                     steps,
                     requests,
                     plan.world_size,
+                    hwm=STEPS_AHEAD,
+                    max_message_bytes=plan.max_step_bytes,
                     timeout=plan.step_timeout,
                     security=security,
                 )
@@ -248,7 +252,13 @@ class _Other:
         steps, security = meeting.connect(plan.rank)
         self._subscriber = stack.enter_context(
             StepSubscriber(
-                steps, requests, plan.rank, plan.world_size, security=security
+                steps,
+                requests,
+                plan.rank,
+                plan.world_size,
+                hwm=STEPS_AHEAD,
+                max_message_bytes=plan.max_step_bytes,
+                security=security,
             )
         )
 
