@@ -118,7 +118,7 @@ def _meet(plan: RankPlan, host: str) -> StoreMeeting:
         dist.rendezvous("env://", plan.rank, plan.world_size, timeout=timeout)  # type: ignore[attr-defined]
     )
     prefixed = dist.PrefixStore("msgen", store)  # type: ignore[attr-defined]
-    return StoreMeeting(prefixed, plan.world_size, host, plan.ready_timeout)
+    return StoreMeeting(prefixed, plan.rank, plan.world_size, host, plan.ready_timeout)
 
 
 def _heed_signals(stop: StopRequest) -> None:

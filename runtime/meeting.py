@@ -31,7 +31,7 @@ class Meeting(Protocol):
     def bound(self, addr: str) -> None:
         """Tell the others where it has."""
 
-    def connect(self, rank: int) -> tuple[str, Curve | None]:
+    def connect(self) -> tuple[str, Curve | None]:
         """Return where another rank connects to, and its keys."""
 
     def store(self) -> Any:
@@ -58,7 +58,7 @@ class LocalMeeting:
     def bound(self, addr: str) -> None:
         pass
 
-    def connect(self, rank: int) -> tuple[str, Curve | None]:
+    def connect(self) -> tuple[str, Curve | None]:
         return self._steps, None
 
     def store(self) -> Any:
@@ -76,17 +76,22 @@ class StoreMeeting:
 
     Args:
         store: torch's.
+        rank: of this process.
         world_size: how many ranks there are.
         host: the address at which the other machines reach this one.
         timeout: seconds to wait for the others.
     """
 
-    def __init__(self, store: Any, world_size: int, host: str, timeout: float) -> None:
+    def __init__(
+        self, store: Any, rank: int, world_size: int, host: str, timeout: float
+    ) -> None:
         store.set_timeout(timedelta(seconds=timeout))
         self._store = store
         self._world_size = world_size
         self._host = f"[{host}]" if ":" in host else host
-        self._secret = zmq.curve_keypair()[1]
+        self._public, self._secret = zmq.curve_keypair()
+        if rank:
+            store.set(_key_of(rank), self._public)
 
     def bind(self) -> tuple[str, Curve | None]:
         ranks = range(1, self._world_size)
@@ -94,11 +99,9 @@ class StoreMeeting:
         return f"tcp://{self._host}:0", Curve.server(self._secret, clients=clients)
 
     def bound(self, addr: str) -> None:
-        public = zmq.curve_public(self._secret)
-        self._store.set(_ADDRESS, wire.pack([addr, public]))
+        self._store.set(_ADDRESS, wire.pack([addr, self._public]))
 
-    def connect(self, rank: int) -> tuple[str, Curve | None]:
-        self._store.set(_key_of(rank), zmq.curve_public(self._secret))
+    def connect(self) -> tuple[str, Curve | None]:
         addr, public = wire.unpack(bytes(self._store.get(_ADDRESS)))
         return addr, Curve.client(public, self._secret)
 

@@ -237,7 +237,7 @@ class _First:
 
 
 class _Other:
-    """What any other rank opens."""
+    """What any other rank opens: it subscribes once it is set up, and rank 0 waits for that."""
 
     addr = ""
 
@@ -249,11 +249,16 @@ class _Other:
         replies: Codec[Any],
         stack: ExitStack,
     ) -> None:
-        steps, security = meeting.connect(plan.rank)
-        self._subscriber = stack.enter_context(
+        self._meeting = meeting
+        self._codec = requests
+        self._stack = stack
+
+    def finish(self, plan: RankPlan, stop: StopRequest) -> tuple[WorkerEnd, Quarantine]:
+        steps, security = self._meeting.connect()
+        subscriber = self._stack.enter_context(
             StepSubscriber(
                 steps,
-                requests,
+                self._codec,
                 plan.rank,
                 plan.world_size,
                 hwm=STEPS_AHEAD,
@@ -261,9 +266,7 @@ class _Other:
                 security=security,
             )
         )
-
-    def finish(self, plan: RankPlan, stop: StopRequest) -> tuple[WorkerEnd, Quarantine]:
-        return OtherRank(self._subscriber), Unnoted()
+        return OtherRank(subscriber), Unnoted()
 
 
 def _choose_device(plan: RankPlan) -> torch.device:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from msgen.generated import backend, tokenizer
@@ -80,8 +79,3 @@ def serving(handler: str, run: str, **options: Any) -> Iterator[Served]:
                 yield Served(pool, push, pull)
         finally:
             pool.stop()
-
-
-def leftovers(folder: Path) -> list[str]:
-    """Return what lies in the folder of socket files."""
-    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []

@@ -23,17 +23,7 @@ REQUESTS = int(os.environ.get("MSGEN_REQUESTS", "3000"))
 """Requests of each random run; `CONTRIBUTING.md` has the long run."""
 
 
-@pytest.fixture(autouse=True)
-def run_dir(tmp_path_factory: pytest.TempPathFactory, monkeypatch: Any) -> Path:
-    folder = Path(f"/tmp/msgen-test-{os.getpid()}")
-    monkeypatch.setenv("MSGEN_RUNTIME_DIR", str(folder))
-    return folder
-
-
-@pytest.fixture(params=[1, 2])
-def ranks(request: pytest.FixtureRequest) -> int:
-    count: int = request.param
-    return count
+pytestmark = pytest.mark.usefixtures("run_dir")
 
 
 def requests(count: int) -> Iterator[Any]:
