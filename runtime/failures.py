@@ -49,38 +49,37 @@ def exited_error(handle: RankHandle) -> WorkerError:
 
 
 def timeout_error(
-    handle: RankHandle, step: int, seconds: float, limit: float
+    late: Sequence[tuple[RankHandle, int, float]], limit: float
 ) -> WorkerError:
-    """Return the error of a rank whose step takes too long."""
-    message = (
-        f"has been in step {step} for {seconds:.1f} s, the step timeout is {limit:g} s"
+    """Return the error of a step that takes too long.
+
+    Args:
+        late: the ranks that are in it, which step it is for each, and its seconds so far.
+        limit: seconds that it may take.
+    """
+    # A rank that hangs keeps others waiting in a collective; it may be a step behind them.
+    first, step, _ = min(late, key=lambda each: each[1])
+    told = ", ".join(
+        f"rank {handle.rank} has been in step {number} for {seconds:.1f} s"
+        for handle, number, seconds in late
     )
-    stacks = handle.stacks()
+    message = f"{told}; the step timeout is {limit:g} s"
+    stacks = "\n".join(
+        f"rank {handle.rank}:\n{handle.stacks()}" for handle, _, _ in late
+    )
     return WorkerError(
-        f"rank {handle.rank} {message}; its threads:\n\n{stacks}",
-        handle.rank,
-        "StepTimeout",
-        message,
-        stacks,
-        step=step,
+        f"{message}\n\n{stacks}", first.rank, "StepTimeout", message, stacks, step=step
     )
 
 
-def out_of_step_error(handle: RankHandle, other: RankHandle) -> WorkerError:
-    """Return the error of a rank whose handler alone raised, and answered."""
-    assert handle.answered is not None
-    step, error = handle.answered
+def out_of_step_error(handle: RankHandle, step: int, other: RankHandle) -> WorkerError:
+    """Return the error of a rank whose handler raised, and answered, where another did not."""
     message = (
-        f"answered an error of step {step} that rank {other.rank} did not have: {error}; the ranks "
-        "are out of step"
+        f"rank {handle.rank} answered an error of step {step} that rank {other.rank} did not have, so "
+        f"they are out of step: {handle.answered[step]}; on_error must raise what does not follow "
+        "from the messages alone"
     )
-    return WorkerError(
-        f"rank {handle.rank} {message}; on_error must raise what does not follow from the messages",
-        handle.rank,
-        "OutOfStep",
-        message,
-        step=step,
-    )
+    return WorkerError(message, handle.rank, "OutOfStep", message, step=step)
 
 
 def not_ready_error(handles: Sequence[RankHandle], timeout: float) -> WorkersNotReady:

@@ -40,7 +40,12 @@ class RankHandle:
         addr: where its requests go, if it is rank 0.
         failure: its report of an error: class, text, traceback, step, frames.
         in_order: whether it has told that it ended in order.
-        answered: the last step whose error its handler has answered, and the error.
+        answered: errors that its handler has answered, by step.
+        silent: whether its pipe is closed, so that nothing more will be told.
+        alive: whether its process has been started, and not been seen to end.
+        pid: its process id; 0 before it was started.
+        end: a descriptor that is readable once the process has ended.
+        exit_code: of the process; negative for a signal's number.
     """
 
     def __init__(self, plan: RankPlan, context: BaseContext) -> None:
@@ -59,30 +64,30 @@ class RankHandle:
         self.addr = ""
         self.failure: tuple[str, str, str, int | None, list[list[bytes]]] | None = None
         self.in_order = False
-        self.answered: tuple[int, str] | None = None
+        self.answered: dict[int, str] = {}
+        self.silent = False
         self.alive = False
         self.exit_code: int | None = None
         self._at = _STARTING
         self._at_since = monotonic()
         self._theirs = (theirs, write_stacks)
-        self.end: int = -1
+        self.pid = 0
+        self.end = -1
+        self._owns_end = False
 
     def start(self) -> None:
         """Start the process."""
-        self._process.start()
-        for each in self._theirs:
-            each.close()
+        try:
+            self._process.start()
+        finally:
+            for each in self._theirs:
+                each.close()
         self.alive = True
-        assert self.pid is not None
+        self.pid = self._process.pid or 0
         # A process that the rank forks may keep multiprocessing's sentinel open.
         found = process_end(self.pid)
         self._owns_end = found is not None
         self.end = self._process.sentinel if found is None else found
-
-    @property
-    def pid(self) -> int | None:
-        """Its process id."""
-        return self._process.pid
 
     def where(self) -> str:
         """Say how far it is, for errors."""
@@ -111,7 +116,7 @@ class RankHandle:
                 self._note(report)
                 other(self, report)
         except (EOFError, OSError):
-            pass
+            self.silent = True
 
     def _note(self, report: list[Any]) -> None:
         kind, *facts = report
@@ -138,7 +143,7 @@ class RankHandle:
     def signal(self, number: int) -> None:
         """Send a signal to the process and to those that it started."""
         pid = self.pid
-        if not self.alive or pid is None:
+        if not self.alive:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if os.getpgid(pid) == pid:
@@ -148,8 +153,9 @@ class RankHandle:
 
     def stacks(self) -> str:
         """Return the stacks of its threads; empty where they cannot be had."""
-        if not self.alive or self.pid is None or not self.clock_started:
+        if not self.alive or self._at == _STARTING:
             return ""
+        # Before its first report, the signal would end it.
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, rank_process.STACKS_SIGNAL)
         descriptor = self._stacks.fileno()
@@ -162,11 +168,6 @@ class RankHandle:
                 break
             text += piece
         return text.decode(errors="replace")
-
-    @property
-    def clock_started(self) -> bool:
-        """Whether it has told anything yet, so that a signal for its stacks does not end it."""
-        return self._at != _STARTING
 
     def close(self) -> None:
         """Let go of pipes; a process that lives ends by that."""

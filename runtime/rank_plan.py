@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
-import importlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from typing import Any, TypedDict
 
-from .codec import Codec
-from .handler import InferenceHandler
+from . import addresses
+from .endpoint import HIGH_WATER_MARK, MAX_MESSAGE_BYTES
+from .names import load_codec, split_name
+from .quarantine import DEAD_LETTER_BYTES
 from .security import Curve
+
+MAX_STEP_MESSAGES = 64
+"""Messages of one call of the handler by default, at most."""
+READY_S = 300.0
+"""Seconds until all ranks must be ready, by default."""
+STOP_S = 30.0
+"""Seconds that ranks get to stop in order, by default."""
+REPLY_LINGER_S = 5.0
+"""Seconds that the last replies get to arrive."""
+
+
+class PoolOptions(TypedDict, total=False):
+    """The options of a pool; `WorkerPool` says what they mean."""
+
+    requests: str | None
+    options: Mapping[str, Any] | None
+    ranks: int
+    device: str
+    max_step_messages: int
+    ready_timeout: float
+    step_timeout: float | None
+    reply_timeout: float | None
+    stop_timeout: float
+    dead_letters: str | os.PathLike[str] | None
+    dead_letter_bytes: int
+    hwm: int
+    max_message_bytes: int
+    requests_security: Curve | None
+    replies_security: Curve | None
+    bind_replies: bool
 
 
 @dataclass(frozen=True)
@@ -40,12 +74,13 @@ class RankPlan:
         handler_options: keyword arguments of the class.
         requests, replies: the queues, which rank 0 alone opens.
         steps: the address of the broadcast.
-        steps_security: its keys, where it goes over tcp.
         rendezvous: path of the file by which the process group meets.
         max_step_messages: messages of one call of the handler, at most.
+        max_step_bytes: bytes of one step, at most.
+        ready_timeout: seconds until all ranks must be ready.
         step_timeout: seconds that a step may take; None for ever.
         reply_timeout: seconds that replies may wait for room; None for ever.
-        ready_timeout: seconds until all ranks must be ready.
+        stop_timeout: seconds that the ranks get to stop in order.
         dead_letters: path of the file that keeps bad messages; None keeps none.
         dead_letter_bytes: how large it may become.
         parent: process id of who started it, or of the agent that did.
@@ -62,74 +97,117 @@ class RankPlan:
     steps: str
     rendezvous: str
     max_step_messages: int
+    max_step_bytes: int
+    ready_timeout: float
     step_timeout: float | None
     reply_timeout: float | None
-    ready_timeout: float
+    stop_timeout: float
     dead_letters: str | None
     dead_letter_bytes: int
     parent: int
-    steps_security: Curve | None = None
 
 
-def split_name(name: str, what: str) -> tuple[str, str]:
-    """Take `module:attribute` apart.
+def make_plan(
+    handler: str,
+    run: str,
+    *,
+    replies: str,
+    request_codec: str,
+    reply_codec: str,
+    requests: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    ranks: int = 1,
+    device: str = "cpu",
+    max_step_messages: int = MAX_STEP_MESSAGES,
+    ready_timeout: float = READY_S,
+    step_timeout: float | None = None,
+    reply_timeout: float | None = None,
+    stop_timeout: float = STOP_S,
+    dead_letters: str | os.PathLike[str] | None = None,
+    dead_letter_bytes: int = DEAD_LETTER_BYTES,
+    hwm: int = HIGH_WATER_MARK,
+    max_message_bytes: int = MAX_MESSAGE_BYTES,
+    requests_security: Curve | None = None,
+    replies_security: Curve | None = None,
+    bind_replies: bool = False,
+) -> RankPlan:
+    """Check the arguments of a pool, and return the plan of its rank 0.
+
+    Args:
+        run: what the processes of this pool have in common, and others do not.
+        others: see `WorkerPool`.
 
     Raises:
-        ValueError: it is not of this form.
+        ValueError: an argument is out of range, or no name.
+        TypeError: an option of the handler cannot be pickled.
+        ImportError: a codec cannot be imported.
+        AddressError: an address is malformed.
     """
-    module, found, attribute = name.partition(":")
-    if not (found and module and attribute) or ":" in attribute:
-        raise ValueError(
-            f"{what}: expected 'package.module:name', got {name!r}; processes of their own import "
-            "it by that name"
-        )
-    return module, attribute
+    _check_least("ranks", ranks, 1)
+    _check_least("max_step_messages", max_step_messages, 1)
+    _check_least("dead_letter_bytes", dead_letter_bytes, 0)
+    for what, seconds in (
+        ("ready_timeout", ready_timeout),
+        ("step_timeout", step_timeout),
+        ("reply_timeout", reply_timeout),
+        ("stop_timeout", stop_timeout),
+    ):
+        if seconds is not None:
+            _check_least(what, seconds, 0)
+    if device not in ("cpu", "cuda"):
+        raise ValueError(f"device: expected 'cpu' or 'cuda', got {device!r}")
+    split_name(handler, "handler")
+    group = load_codec(request_codec, "request_codec").group
+    load_codec(reply_codec, "reply_codec")
+    handler_options = dict(options or {})
+    _check_options(handler_options)
+    requests = requests or addresses.ipc_address(group, run)
+    addresses.parse(requests, create=True)
+    addresses.parse(replies, create=bind_replies)
+    limits = {"hwm": hwm, "max_message_bytes": max_message_bytes}
+    return RankPlan(
+        rank=0,
+        world_size=ranks,
+        local_rank=0,
+        device=device,
+        handler=handler,
+        handler_options=handler_options,
+        requests=QueuePlan(
+            requests, request_codec, True, {**limits, "security": requests_security}
+        ),
+        replies=QueuePlan(
+            replies,
+            reply_codec,
+            bind_replies,
+            {**limits, "security": replies_security, "linger": REPLY_LINGER_S},
+        ),
+        steps=addresses.ipc_address(f"{group}.steps", run),
+        rendezvous=str(addresses.runtime_folder() / f"ranks-{run}"),
+        max_step_messages=max_step_messages,
+        max_step_bytes=max_step_messages * max_message_bytes,
+        ready_timeout=ready_timeout,
+        step_timeout=step_timeout,
+        reply_timeout=reply_timeout,
+        stop_timeout=stop_timeout,
+        dead_letters=None
+        if dead_letters is None
+        else str(Path(dead_letters).absolute()),
+        dead_letter_bytes=dead_letter_bytes,
+        parent=os.getpid(),
+    )
 
 
-def load(name: str, what: str) -> Any:
-    """Import what `module:attribute` names.
+def _check_least(what: str, value: float, least: float) -> None:
+    if not value >= least:
+        raise ValueError(f"{what}: expected {least:g} or more, got {value}")
 
-    Raises:
-        ValueError: the form is wrong, or the module has no such attribute.
-        ImportError: the module cannot be imported.
-    """
-    module, attribute = split_name(name, what)
-    found = importlib.import_module(module)
-    for part in attribute.split("."):
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    for name, value in options.items():
         try:
-            found = getattr(found, part)
-        except AttributeError:
-            raise ValueError(
-                f"{what}: module {module!r} has no {attribute!r}"
+            ForkingPickler.dumps(value)
+        except Exception as error:
+            raise TypeError(
+                f"options[{name!r}]: cannot be sent to the ranks' processes: {error}; pass what the "
+                "handler can make it of"
             ) from None
-    return found
-
-
-def load_codec(name: str, what: str) -> Codec[Any]:
-    """Import a codec.
-
-    Raises:
-        ValueError, ImportError: as for `load`; what is found is no codec.
-    """
-    codec = load(name, what)
-    if not isinstance(codec, Codec):
-        raise ValueError(
-            f"{what}: {name!r} is a {type(codec).__name__}, expected a codec, such as "
-            "'msgen.generated.backend:CODEC'"
-        )
-    return codec
-
-
-def load_handler(name: str) -> type[InferenceHandler]:
-    """Import a handler's class.
-
-    Raises:
-        ValueError, ImportError: as for `load`; what is found is no handler.
-    """
-    handler = load(name, "handler")
-    if not (isinstance(handler, type) and issubclass(handler, InferenceHandler)):
-        raise ValueError(
-            f"handler: {name!r} is not a class derived from "
-            "msgen.runtime.worker.InferenceHandler"
-        )
-    return handler

@@ -7,20 +7,24 @@ import faulthandler
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
 from .blocking_queues import ZmqPullQueue, ZmqPushQueue
 from .codec import Codec
 from .handler import WorkerContext
+from .meeting import LocalMeeting, Meeting
+from .names import load_codec, load_handler
 from .publisher import StepPublisher
 from .quarantine import DeadLetters, Logged, Quarantine, Unnoted
-from .rank_plan import RankPlan, load_codec, load_handler
+from .rank_plan import RankPlan
 from .reports import PipeReporter, Reporter
+from .staging import choose_staging
 from .step_clock import StepClock
 from .stop_request import StopRequest
 from .subscriber import StepSubscriber
@@ -33,6 +37,10 @@ if TYPE_CHECKING:
 
 STACKS_SIGNAL = signal.SIGUSR1
 """Makes a rank write the stacks of its threads, also while it holds Python's lock."""
+STEPS_AHEAD = 32
+"""Steps that each end of the broadcast holds for a rank that is behind."""
+FAILED_LINGER_S = 1.0
+"""What a rank that failed gets to send the replies that are on their way."""
 
 
 def main(plan: RankPlan, pipe: Connection, stacks: Connection, cells: Any) -> None:
@@ -48,12 +56,11 @@ def main(plan: RankPlan, pipe: Connection, stacks: Connection, cells: Any) -> No
     stop = StopRequest()
     Watch(pipe, plan.parent, stop).start()
     reporter = PipeReporter(pipe)
-    try:
-        run(plan, reporter, StepClock(cells), stop)
-    except BaseException as error:
-        reporter.failed(error)
-        _leave_failed()
-    reporter.ended()
+    meeting = LocalMeeting(plan.steps, plan.rendezvous, plan.world_size)
+    if run(plan, meeting, reporter, StepClock(cells), stop):
+        reporter.ended()
+    else:
+        leave_failed()
 
 
 def _settle_in(stacks: int) -> None:
@@ -66,8 +73,8 @@ def _settle_in(stacks: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def _leave_failed() -> None:
-    """End the process; threads of torch that wait for other ranks would hold up an ordinary exit."""
+def leave_failed() -> NoReturn:
+    """End the process; torch's threads may wait for other ranks, and hold an ordinary exit up."""
     with contextlib.suppress(Exception):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -75,51 +82,91 @@ def _leave_failed() -> None:
 
 
 def run(
-    plan: RankPlan, reporter: Reporter, clock: StepClock, stop: StopRequest
+    plan: RankPlan,
+    meeting: Meeting,
+    reporter: Reporter,
+    clock: StepClock,
+    stop: StopRequest,
+) -> bool:
+    """Be a rank: set it up, take steps until the last one, and close all.
+
+    Args:
+        plan: what to do.
+        meeting: how the ranks find each other.
+        reporter: is told how it goes.
+        clock: notes the steps.
+        stop: what ends rank 0, and with it the others.
+
+    Returns:
+        Whether it ended in order; else it has reported why not.
+    """
+    try:
+        with ExitStack() as stack:
+            try:
+                _run(plan, meeting, reporter, clock, stop, stack)
+            except BaseException as error:
+                # Told first: what was opened may take long to close, or hang.
+                reporter.failed(error)
+                _limit_closing()
+                raise
+    except BaseException:
+        return False
+    return True
+
+
+def _limit_closing() -> None:
+    """Give replies that are on their way a moment, and no more."""
+    timer = threading.Timer(FAILED_LINGER_S, os._exit, (1,))
+    timer.daemon = True
+    timer.start()
+
+
+def _run(
+    plan: RankPlan,
+    meeting: Meeting,
+    reporter: Reporter,
+    clock: StepClock,
+    stop: StopRequest,
+    stack: ExitStack,
 ) -> None:
-    """Set a rank up, and take steps until the last one."""
-    with ExitStack() as stack:
-        reporter.at("importing the codecs")
-        requests = load_codec(plan.requests.codec, "request_codec")
-        replies = load_codec(plan.replies.codec, "reply_codec")
-        reporter.at("opening the queues")
-        opened = _open(plan, requests, replies, stack)
-        reporter.at("importing the handler")
-        cls = load_handler(plan.handler)
-        device = _choose_device(plan)
-        reporter.at("joining the process group")
-        group = stack.enter_context(_process_group(plan))
-        reporter.at("setting the handler up")
-        handler = cls(**plan.handler_options)
-        handler.setup(
-            WorkerContext(
-                plan.rank,
-                plan.world_size,
-                plan.local_rank,
-                device,
-                group,
-                plan.handler_options,
-                stop.stop,
-            )
+    reporter.at("importing the codecs")
+    requests = load_codec(plan.requests.codec, "request_codec")
+    replies = load_codec(plan.replies.codec, "reply_codec")
+    reporter.at("opening the queues")
+    opened = (_Other if plan.rank else _First)(plan, meeting, requests, replies, stack)
+    reporter.at("importing the handler")
+    cls = load_handler(plan.handler)
+    device = _choose_device(plan)
+    reporter.at("joining the process group")
+    group = stack.enter_context(_process_group(plan, meeting))
+    reporter.at("setting the handler up")
+    handler = cls(**plan.handler_options)
+    handler.setup(
+        WorkerContext(
+            plan.rank,
+            plan.world_size,
+            plan.local_rank,
+            device,
+            group,
+            plan.handler_options,
+            stop.stop,
         )
-        stack.callback(handler.close)
-        reporter.at("waiting for the other ranks")
-        end, quarantine = opened.finish(plan, stop)
-        reporter.ready(opened.addr)
-        InferenceWorker(
-            handler,
-            end,
-            requests,
-            limit=plan.max_step_messages,
-            stage=_stay,
-            quarantine=quarantine,
-            clock=clock,
-            reporter=reporter,
-        ).run()
-
-
-def _stay(messages: list[Any]) -> None:
-    """On the CPU, tensors stay where they are."""
+    )
+    reporter.at("waiting for the other ranks")
+    end, quarantine = opened.finish(plan, stop)
+    reporter.ready(opened.addr)
+    InferenceWorker(
+        handler,
+        end,
+        requests,
+        limit=plan.max_step_messages,
+        stage=choose_staging(requests, device),
+        quarantine=quarantine,
+        clock=clock,
+        reporter=reporter,
+    ).run()
+    reporter.at("closing the handler")
+    handler.close()
 
 
 class _First:
@@ -128,6 +175,7 @@ class _First:
     def __init__(
         self,
         plan: RankPlan,
+        meeting: Meeting,
         requests: Codec[Any],
         replies: Codec[Any],
         stack: ExitStack,
@@ -149,15 +197,19 @@ class _First:
         )
         self._publisher = None
         if plan.world_size > 1:
+            steps, security = meeting.bind()
             self._publisher = stack.enter_context(
                 StepPublisher(
-                    plan.steps,
+                    steps,
                     requests,
                     plan.world_size,
+                    hwm=STEPS_AHEAD,
+                    max_message_bytes=plan.max_step_bytes,
                     timeout=plan.step_timeout,
-                    security=plan.steps_security,
+                    security=security,
                 )
             )
+            meeting.bound(self._publisher.addr)
         self._requests = stack.enter_context(
             ZmqPullQueue(
                 plan.requests.addr,
@@ -185,36 +237,36 @@ class _First:
 
 
 class _Other:
-    """What any other rank opens."""
+    """What any other rank opens: it subscribes once it is set up, and rank 0 waits for that."""
 
     addr = ""
 
     def __init__(
         self,
         plan: RankPlan,
+        meeting: Meeting,
         requests: Codec[Any],
         replies: Codec[Any],
         stack: ExitStack,
     ) -> None:
-        self._subscriber = stack.enter_context(
-            StepSubscriber(
-                plan.steps,
-                requests,
-                plan.rank,
-                plan.world_size,
-                security=plan.steps_security,
-            )
-        )
+        self._meeting = meeting
+        self._codec = requests
+        self._stack = stack
 
     def finish(self, plan: RankPlan, stop: StopRequest) -> tuple[WorkerEnd, Quarantine]:
-        return OtherRank(self._subscriber), Unnoted()
-
-
-def _open(
-    plan: RankPlan, requests: Codec[Any], replies: Codec[Any], stack: ExitStack
-) -> _First | _Other:
-    """Open what the rank needs; wrong addresses are told of before a model is loaded."""
-    return (_Other if plan.rank else _First)(plan, requests, replies, stack)
+        steps, security = self._meeting.connect()
+        subscriber = self._stack.enter_context(
+            StepSubscriber(
+                steps,
+                self._codec,
+                plan.rank,
+                plan.world_size,
+                hwm=STEPS_AHEAD,
+                max_message_bytes=plan.max_step_bytes,
+                security=security,
+            )
+        )
+        return OtherRank(subscriber), Unnoted()
 
 
 def _choose_device(plan: RankPlan) -> torch.device:
@@ -240,22 +292,19 @@ def _choose_device(plan: RankPlan) -> torch.device:
 
 
 @contextmanager
-def _process_group(plan: RankPlan) -> Iterator[ProcessGroup | None]:
-    """Join the ranks' process group, on this machine by a file of their own."""
+def _process_group(plan: RankPlan, meeting: Meeting) -> Iterator[ProcessGroup | None]:
+    """Join the ranks' process group, which is torch's default group then."""
     if plan.world_size == 1:
         yield None
         return
     import torch.distributed as dist
 
-    if "GLOO_SOCKET_IFNAME" not in os.environ:
-        os.environ["GLOO_SOCKET_IFNAME"] = "lo" if sys.platform == "linux" else "lo0"
     dist.init_process_group(
         "nccl" if plan.device == "cuda" else "gloo",
-        store=dist.FileStore(plan.rendezvous, plan.world_size),  # type: ignore[attr-defined]
+        store=meeting.store(),
         rank=plan.rank,
         world_size=plan.world_size,
     )
-    try:
-        yield dist.group.WORLD
-    finally:
-        dist.destroy_process_group()
+    yield dist.group.WORLD
+    # Not after a failure, when it would wait for ranks that do not come.
+    dist.destroy_process_group()

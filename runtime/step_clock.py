@@ -52,8 +52,8 @@ class StepClock:
 
     def end(self) -> None:
         """The step is done."""
-        self._cells[_SINCE] = 0
         self._cells[_STEPS] += 1
+        self._cells[_SINCE] = 0
 
     def count(self, messages: int, bad: int) -> None:
         """Count messages of a step."""
@@ -68,6 +68,11 @@ class StepClock:
         if not since:
             return None
         return number, (monotonic_ns() - since) / 1e9
+
+    def finished(self, number: int) -> bool:
+        """Say whether a step is done."""
+        running, since = self._cells[_NUMBER], self._cells[_SINCE]
+        return running > number or (running == number and not since)
 
     @property
     def steps(self) -> int:

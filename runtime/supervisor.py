@@ -7,7 +7,6 @@ names the rank that most likely began.
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
@@ -16,14 +15,20 @@ from time import monotonic
 from typing import Any
 
 from .errors import WorkerError
-from .failures import exited_error, failed_error, not_ready_error, timeout_error
+from .failures import (
+    exited_error,
+    failed_error,
+    not_ready_error,
+    out_of_step_error,
+    timeout_error,
+)
 from .rank_handle import RankHandle
+from .rank_process import FAILED_LINGER_S
 from .reports import ANSWERED, FAILED, PONG
 
 _GATHER_S = 0.3
 _LOOK_EVERY_S = 0.5
-_GRACE_S = 1.0
-"""What a rank that failed gets to send the replies that are on their way."""
+_ENDING_S = 10.0
 
 
 class Supervisor:
@@ -33,7 +38,8 @@ class Supervisor:
         handles: of the ranks, started.
         step_timeout: seconds that a step may take; None for ever.
         decode: makes messages of frames, for errors.
-        ended: called in the supervising thread once no process is left.
+        gone: called with the process id of each rank that has ended.
+        ended: called once no process is left; both in the supervising thread.
     """
 
     def __init__(
@@ -41,17 +47,17 @@ class Supervisor:
         handles: Sequence[RankHandle],
         step_timeout: float | None,
         decode: Callable[[list[list[bytes]]], tuple[Any, ...]],
+        gone: Callable[[int], None],
         ended: Callable[[], None],
     ) -> None:
         self._handles = handles
         self._step_timeout = step_timeout
         self._decode = decode
+        self._on_gone = gone
         self._on_end = ended
         self._changed = threading.Condition()
         self._pongs: dict[bytes, set[int]] = {}
-        self._wake_reader, self._waker = os.pipe()
-        os.set_blocking(self._waker, False)
-        self._stopping = False
+        self._killing = False
         self._suspects: list[WorkerError] = []
         self._decide_at: float | None = None
         self._kill_at: float | None = None
@@ -71,20 +77,28 @@ class Supervisor:
         """Wait until all ranks are ready; return where requests go.
 
         Raises:
-            WorkersNotReady: they are not in time; all are ended.
-            WorkerError: one failed; all are ended.
+            WorkersNotReady: they are not in time.
+            WorkerError: one failed, or all have ended already.
         """
         with self._changed:
-            self._changed.wait_for(
-                lambda: self.error or self.ended or all(h.ready for h in self._handles),
-                timeout,
-            )
-            if self.error is None and not all(h.ready for h in self._handles):
-                self.error = not_ready_error(self._handles, timeout)
+            self._changed.wait_for(self._is_decided, timeout)
+            in_time = self._is_decided()
+        if not in_time:
+            self._fail(not_ready_error(self._handles, timeout))
         if self.error is not None:
-            self.end_now()
             raise self.error
         return self._handles[0].addr
+
+    def _is_decided(self) -> bool:
+        ready = all(handle.ready for handle in self._handles)
+        return self.error is not None or self.ended or ready
+
+    def _fail(self, error: WorkerError) -> None:
+        """Note the error that ends the pool; the first one counts."""
+        with self._changed:
+            if self.error is None:
+                self.error = error
+            self._changed.notify_all()
 
     def wait_end(self, timeout: float | None) -> bool:
         """Wait until no process is left; say whether that is so."""
@@ -108,21 +122,20 @@ class Supervisor:
             self._pongs[token] = set()
 
     def order(self, what: bytes) -> None:
-        """Give all ranks an order to stop; their ends are no failures from now on."""
-        self._stopping = True
+        """Give all ranks an order to stop."""
         for handle in self._handles:
             handle.order(what)
 
     def signal(self, number: int) -> None:
-        """Send a signal to all ranks that live."""
-        self._stopping = True
+        """Send a signal to all ranks that live; their ends are no failures from now on."""
+        self._killing = True
         for handle in self._handles:
             handle.signal(number)
 
     def end_now(self) -> None:
         """Kill all ranks, and wait until they are gone."""
         self.signal(signal.SIGKILL)
-        self.wait_end(10.0)
+        self.wait_end(_ENDING_S)
 
     # The thread
 
@@ -130,38 +143,29 @@ class Supervisor:
         try:
             while any(handle.alive for handle in self._handles):
                 self._look()
-        except BaseException as error:
+            self._decide()
+        except Exception as error:
+            self._fail(WorkerError(f"the supervision of the ranks failed: {error!r}"))
             self.signal(signal.SIGKILL)
-            with self._changed:
-                self.error = self.error or WorkerError(
-                    f"the pool's supervision failed: {error!r}"
-                )
             raise
         finally:
-            for handle in self._handles:
-                handle.read(self._note)
-            self._decide()
             self._on_end()
             with self._changed:
                 self.ended = True
                 self._changed.notify_all()
 
     def _look(self) -> None:
-        waited: list[Any] = [self._wake_reader]
-        for handle in self._handles:
-            if handle.alive:
-                waited += (handle.pipe, handle.end)
+        alive = [handle for handle in self._handles if handle.alive]
+        ends = [handle.end for handle in alive]
+        waited: list[Any] = [*ends, *(each.pipe for each in alive if not each.silent)]
         ready = set(wait(waited, self._patience()))
-        if self._wake_reader in ready:
-            os.read(self._wake_reader, 1024)
-        for handle in self._handles:
-            if handle.alive and (handle.pipe in ready or handle.end in ready):
+        for handle in alive:
+            if handle.pipe in ready or handle.end in ready:
                 handle.read(self._note)
-                if handle.end in ready:
-                    handle.reap()
-                    handle.read(self._note)
-                    self._note_end(handle)
+            if handle.end in ready:
+                self._note_end(handle)
         self._look_at_clocks()
+        self._look_at_answers()
         now = monotonic()
         if self._decide_at is not None and now >= self._decide_at:
             self._decide()
@@ -185,22 +189,45 @@ class Supervisor:
                 if report[1] in self._pongs:
                     self._pongs[report[1]].add(handle.rank)
         elif kind == ANSWERED:
-            handle.answered = (report[1], f"{report[2]}: {report[3]}")
+            handle.answered[report[1]] = f"{report[2]}: {report[3]}"
         elif kind == FAILED:
             self._suspect(failed_error(handle, self._decode))
 
     def _note_end(self, handle: RankHandle) -> None:
-        in_order = handle.in_order and handle.exit_code == 0
-        if not (in_order or self._stopping or handle.failure is not None):
+        handle.reap()
+        self._on_gone(handle.pid)
+        if not (handle.in_order or self._killing or handle.failure is not None):
             self._suspect(exited_error(handle))
 
     def _look_at_clocks(self) -> None:
-        if self._step_timeout is None or self._suspects or self.error:
+        if self._step_timeout is None or self._decide_at is not None or self.error:
             return
+        late = [
+            (handle, *running)
+            for handle in self._handles
+            if handle.alive
+            and (running := handle.clock.running) is not None
+            and running[1] > self._step_timeout
+        ]
+        if late:
+            self._suspect(timeout_error(late, self._step_timeout))
+
+    def _look_at_answers(self) -> None:
+        """Find a rank that answered an error which another one did not have."""
         for handle in self._handles:
-            running = handle.clock.running if handle.alive else None
-            if running is not None and running[1] > self._step_timeout:
-                self._suspect(timeout_error(handle, *running, self._step_timeout))
+            for step in list(handle.answered):
+                others = [
+                    other for other in self._handles if step not in other.answered
+                ]
+                done = [other for other in others if other.clock.finished(step)]
+                for other in done:
+                    # What it answered, it told before its step was done.
+                    other.read(self._note)
+                    if step not in other.answered:
+                        self._suspect(out_of_step_error(handle, step, other))
+                if done or not others:
+                    for each in self._handles:
+                        each.answered.pop(step, None)
 
     def _suspect(self, error: WorkerError) -> None:
         self._suspects.append(error)
@@ -211,13 +238,11 @@ class Supervisor:
         self._decide_at = None
         if not self._suspects or self.error is not None:
             return
-        with self._changed:
-            self.error = min(self._suspects, key=_blame)
-            self._changed.notify_all()
+        self._fail(min(self._suspects, key=_blame))
         for handle in self._handles:
             if handle.failure is None:
                 handle.signal(signal.SIGKILL)
-        self._kill_at = monotonic() + _GRACE_S
+        self._kill_at = monotonic() + FAILED_LINGER_S
 
 
 _PEER_GONE = ("RankLost", "PublisherLost", "StepGap", "DistNetworkError")

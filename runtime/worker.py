@@ -31,9 +31,6 @@ from .worker_steps import Step
 
 __all__ = ["InferenceHandler", "InferenceWorker", "WorkerContext"]
 
-MAX_STEP_MESSAGES = 64
-"""Messages of one call of the handler by default, at most."""
-
 
 class InferenceWorker:
     """Runs a handler in one rank.
@@ -131,6 +128,9 @@ class InferenceWorker:
             replies = self._handler.step(messages)
         except Exception as error:
             replies = self._answer(step, messages, error)
+        except BaseException as error:
+            # Such as SystemExit, which is not the handler's to raise.
+            raise StepFailed(step.number, step.messages) from error
         if not isinstance(replies, list):
             text = (
                 f"step returned a {type(replies).__name__}, expected a list of replies"

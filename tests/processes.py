@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 GENEROUS = 120.0
@@ -47,3 +48,12 @@ def until(condition: Callable[[], object], within: float = GENEROUS) -> None:
     while not condition():
         assert time.monotonic() < deadline, "waited too long"
         time.sleep(0.005)
+
+
+def is_alive(pid: int) -> bool:
+    """Say whether a process is there and has not ended."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
