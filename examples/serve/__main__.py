@@ -14,8 +14,18 @@ from .options import Interrupted, ServeOptions, ServerFailed
 @click.command(context_settings={"show_default": True})
 @click.option("--model", help="Folder of a model; SmolLM2-135M-Instruct without it.")
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
-@click.option("--port", default=8000, help="Port to listen on; 0 for any free one.")
-@click.option("--ranks", default=1, help="Processes that the model is split over.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    help="Port to listen on; 0 for any free one.",
+)
+@click.option(
+    "--ranks",
+    type=click.IntRange(1),
+    default=1,
+    help="Processes that the model is split over.",
+)
 @click.option(
     "--device", type=click.Choice(["cpu", "cuda"]), default="cpu", help="Where it runs."
 )
@@ -46,10 +56,16 @@ from .options import Interrupted, ServeOptions, ServerFailed
     "--threads", type=click.IntRange(1), help="Threads of each rank, on the CPU."
 )
 @click.option(
-    "--ping-timeout", default=10.0, help="Seconds that /health waits for the engine."
+    "--ping-timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=10.0,
+    help="Seconds that /health waits for the engine.",
 )
 @click.option(
-    "--step-timeout", default=120.0, help="Seconds after which a step has hung."
+    "--step-timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=120.0,
+    help="Seconds after which a step counts as hung.",
 )
 def main(**options: object) -> None:
     """Serve a model over HTTP, with OpenAI's API for chat completions."""

@@ -153,7 +153,11 @@ class Server:
 def _wiring(options: ServeOptions, display: StartDisplay) -> Wiring:
     display.begin("model", "looking for it")
     folder = checkpoint.find(options.model, lambda text: display.begin("model", text))
-    config = LlamaConfig.load(folder)
+    try:
+        config = LlamaConfig.load(folder)
+        config.check_ranks(options.ranks)
+    except ValueError as error:
+        raise ServerFailed(str(error)) from None
     most = min(config.max_position_embeddings, options.cache_tokens)
     context = options.context or most
     if context > most:

@@ -46,11 +46,29 @@ class LlamaConfig:
         Raises:
             ValueError: it describes what this module cannot compute.
         """
-        found = json.loads((folder / "config.json").read_text())
+        path = folder / "config.json"
+        found = json.loads(path.read_text())
         for key in ("rope_scaling", "attention_bias", "mlp_bias"):
             if found.get(key):
-                raise ValueError(f"{folder}/config.json: {key} is not supported")
+                raise ValueError(f"{path}: {key} is not supported")
+        missing = cls.__dataclass_fields__.keys() - found.keys()
+        if missing:
+            raise ValueError(f"{path}: has no {', '.join(sorted(missing))}")
         return cls(**{name: found[name] for name in cls.__dataclass_fields__})
+
+    def check_ranks(self, ranks: int) -> None:
+        """Raise ValueError if the model cannot be split over so many ranks."""
+        for name in ("intermediate_size", "vocab_size"):
+            size = getattr(self, name)
+            if size % ranks:
+                fit = [str(n) for n in range(1, 17) if self._divides(n)]
+                raise ValueError(
+                    f"the model's {name} of {size} does not divide by {ranks} ranks; "
+                    f"{', '.join(fit)} would do"
+                )
+
+    def _divides(self, ranks: int) -> bool:
+        return self.intermediate_size % ranks == self.vocab_size % ranks == 0
 
 
 class Rope(nn.Module):

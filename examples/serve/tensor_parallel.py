@@ -49,12 +49,7 @@ def split(llama: Llama, group: dist.ProcessGroup, device_type: str) -> None:
     """
     ranks = group.size()
     config = llama.config
-    for name in ("intermediate_size", "vocab_size"):
-        if getattr(config, name) % ranks:
-            raise ValueError(
-                f"{ranks} ranks: {name} {getattr(config, name)} of the model does not divide; "
-                "choose another number of ranks"
-            )
+    config.check_ranks(ranks)
     mesh = DeviceMesh.from_group(group, device_type)
     # Each rank has read the file, so none needs another's weights.
     for layer in llama.model.layers:
