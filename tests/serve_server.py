@@ -77,7 +77,7 @@ class RunningServer:
     def ranks(self) -> list[int]:
         """The process ids of the ranks, in order, as it says them."""
         (line,) = [line for line in self.errors if line.startswith("ranks: ready")]
-        return [int(pid) for pid in re.findall(r"\d+(?=,)", line)]
+        return [int(pid) for pid in re.findall(r"\d+(?=[,)])", line)]
 
     def alive(self) -> set[int]:
         """The ids of its processes that run, the launcher's too."""

@@ -126,6 +126,23 @@ def test_the_limit_of_tokens_is_kept(client: Any) -> None:
     assert longer.usage.completion_tokens == 12
 
 
+def test_a_stop_text_ends_the_answer(server: RunningServer, client: Any) -> None:
+    before = server.stats()
+    completion = ask(
+        client, stop=[" is", "never"], max_tokens=400, extra_body={"ignore_eos": True}
+    )
+    assert text_of(completion) == "The capital of France"
+    assert completion.choices[0].finish_reason == "stop"
+    assert completion.usage.prompt_tokens == 37
+    assert 4 < completion.usage.completion_tokens < 400
+    pieces = list(ask(client, stop="of Fr", stream=True))
+    texts = [chunk.choices[0].delta.content or "" for chunk in pieces]
+    assert "".join(texts) == "The capital "
+    assert pieces[-1].choices[0].finish_reason == "stop"
+    until(lambda: idle(server))
+    assert server.stats()["aborted"] >= before["aborted"] + 1
+
+
 def test_each_request_has_its_own_way_of_choosing(client: Any) -> None:
     options = [
         {"temperature": 0.0},
@@ -143,7 +160,7 @@ def test_each_request_has_its_own_way_of_choosing(client: Any) -> None:
 def test_eight_at_once_are_answered_as_if_they_were_alone(client: Any) -> None:
     def answer(question: str) -> str:
         message = {"role": "user", "content": question}
-        return text_of(ask(client, [message], max_tokens=8))
+        return text_of(ask(client, [message], max_tokens=6))
 
     alone = [answer(question) for question in QUESTIONS]
     with ThreadPoolExecutor(len(QUESTIONS)) as threads:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from msgen.generated.common import SamplingParams
+from hypothesis import given
+from hypothesis import strategies as st
+from msgen.generated.common import FinishReason, SamplingParams
+from msgen.generated.frontend import UserReply
 from serve.api_errors import ApiError
 from serve.chat_request import ChatRequest, parse
+from serve.stop_text import until_stop
 
 CONTEXT = 100
 HI = [{"role": "user", "content": "Hi"}]
@@ -27,7 +33,7 @@ def error_of(body: bytes) -> ApiError:
 
 def test_a_request_has_the_defaults_of_the_api() -> None:
     params = SamplingParams(temperature=1.0, max_tokens=CONTEXT)
-    assert parsed() == ChatRequest("m", HI, params, False, False)
+    assert parsed() == ChatRequest("m", HI, params, (), False, False)
 
 
 def test_everything_may_be_said() -> None:
@@ -37,11 +43,14 @@ def test_everything_may_be_said() -> None:
         top_k=7,
         ignore_eos=True,
         max_completion_tokens=9,
+        stop=["a", "bc"],
         stream=True,
         stream_options={"include_usage": True},
     )
     assert asked.params == SamplingParams(0.0, 7, 0.5, True, 9)
     assert (asked.stream, asked.include_usage) == (True, True)
+    assert asked.stops == ("a", "bc")
+    assert parsed(stop="\n").stops == ("\n",)
 
 
 def test_roles_and_parts_become_what_the_template_knows() -> None:
@@ -151,7 +160,15 @@ def test_what_changes_nothing_is_let_through(harmless: dict[str, Any]) -> None:
             "stream_options.include_usage: expected true or false, got 'yes'",
         ),
         ({"n": 2}, "n: not supported by this server; leave it out"),
-        ({"stop": "x"}, "stop: not supported by this server; leave it out"),
+        ({"stop": ""}, "stop: expected a text, or a list of up to 4 texts, got ''"),
+        (
+            {"stop": ["a", 1]},
+            "stop: expected a text, or a list of up to 4 texts, got ['a', 1]",
+        ),
+        (
+            {"stop": ["a"] * 5},
+            "stop: expected a text, or a list of up to 4 texts, got ['a', 'a', 'a', 'a', 'a']",
+        ),
         ({"seed": 1}, "seed: not supported by this server; leave it out"),
         ({"tools": [{}]}, "tools: not supported by this server; leave it out"),
         ({"temprature": 1}, "temprature: no such parameter; remove it"),
@@ -184,3 +201,51 @@ def test_what_is_not_json_is_told(body: bytes, text: str) -> None:
 def test_a_long_value_is_shown_in_part() -> None:
     error = error_of(json.dumps({"model": "m", "messages": "x" * 10_000}).encode())
     assert len(error.text) < 200
+
+
+def stopped(parts: list[str], stops: list[str]) -> tuple[str, UserReply, int]:
+    """The text up to a stop text, the last reply, and how often the engine was told to end."""
+    told: list[int] = []
+
+    async def replies() -> AsyncIterator[UserReply]:
+        for part in parts:
+            yield UserReply(1, part, False)
+        reason = FinishReason.abort if told else FinishReason.length
+        yield UserReply(1, "", True, reason, 3, 4)
+
+    async def collect() -> list[UserReply]:
+        passed = until_stop(replies(), stops, lambda: told.append(1))
+        return [reply async for reply in passed]
+
+    passed = asyncio.run(collect())
+    assert [reply.finished for reply in passed[:-1]] == [False] * (len(passed) - 1)
+    return "".join(reply.incremental_output for reply in passed), passed[-1], len(told)
+
+
+def test_an_answer_ends_where_a_stop_text_begins() -> None:
+    for parts in (["one\ntwo"], ["one", "\n", "two"], ["one\n", "two", "three"]):
+        text, last, told = stopped(parts, ["\n", "three"])
+        assert (text, told) == ("one", 1)
+        assert (last.finish_reason, last.completion_tokens) == (FinishReason.stop, 4)
+    # What looks like the beginning of one is not lost, wherever it ends.
+    for parts in (["a<|", "b"], ["a<|b"], ["a<", "|b"]):
+        text, last, told = stopped(parts, ["<|end|>"])
+        assert (text, last.finish_reason, told) == ("a<|b", FinishReason.length, 0)
+    assert stopped(["a<|en"], ["<|end|>"])[0] == "a<|en"
+
+
+@given(
+    parts=st.lists(st.text("ab", max_size=5), max_size=6),
+    stops=st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=3),
+)
+def test_how_text_is_cut_does_not_decide_where_it_stops(
+    parts: list[str], stops: list[str]
+) -> None:
+    whole = "".join(parts)
+    found = [(at + len(each), at) for each in stops if (at := whole.find(each)) >= 0]
+    text, last, told = stopped(parts, stops)
+    if found:
+        first = min(found)[1]
+        assert (text, last.finish_reason, told) == (whole[:first], FinishReason.stop, 1)
+    else:
+        assert (text, last.finish_reason, told) == (whole, FinishReason.length, 0)

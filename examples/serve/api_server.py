@@ -17,6 +17,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -31,9 +32,10 @@ from starlette.types import Receive, Scope, Send
 
 from . import child
 from .api_errors import ApiError
-from .chat_request import ChatRequest, parse
+from .chat_request import parse
 from .chat_response import Answer, event
-from .engine_client import EngineClient, Generation
+from .engine_client import EngineClient
+from .stop_text import until_stop
 from .wiring import Wiring
 
 MOST_BODY_BYTES = 4 << 20
@@ -81,23 +83,31 @@ class ApiServer:
             await self.engine.stop()
 
     async def _chat(self, request: Request) -> Any:
-        assert self.engine is not None
+        engine = self._open()
         asked = parse(await _read_body(request), self._wiring.context)
         self._check_model(asked.model)
-        generation = await self.engine.generate(asked.messages, asked.params)
+        generation = await engine.generate(asked.messages, asked.params)
         answer = Answer(generation.uid, asked.model, asked.include_usage)
+        replies = aiter(generation)
+        if asked.stops:
+            finish = partial(engine.finish, generation)
+            replies = until_stop(replies, asked.stops, finish)
+        # When this task ends, also by being cancelled, what is left of the request is dropped.
         gone = asyncio.create_task(_until_disconnected(request))
-        gone.add_done_callback(lambda _: self._drop(generation))
+        gone.add_done_callback(lambda _: engine.abort(generation))
         try:
-            return await _answer(asked, answer, generation, gone, self._drop)
+            if asked.stream:
+                return await _streamed(answer, replies, gone)
+            response = await _whole(answer, replies)
         except BaseException:
             gone.cancel()
-            self._drop(generation)
             raise
+        gone.cancel()
+        return response
 
-    def _drop(self, generation: Generation) -> None:
-        assert self.engine is not None
-        self.engine.abort(generation)
+    def _open(self) -> EngineClient:
+        assert self.engine is not None  # Requests come while the application lives.
+        return self.engine
 
     def _check_model(self, name: str) -> None:
         if name != self._wiring.name:
@@ -125,42 +135,36 @@ class ApiServer:
         }
 
     async def _health(self, request: Request) -> Response:
-        assert self.engine is not None
         try:
-            stats = await self.engine.ping(self._ping_timeout)
+            stats = await self._open().ping(self._ping_timeout)
         except ApiError as error:
             body = {"status": "unavailable", "reason": error.text}
             return JSONResponse(body, error.status)
         return JSONResponse({"status": "ok", "ranks": stats.ranks})
 
     async def _stats(self, request: Request) -> Response:
-        assert self.engine is not None
-        stats = await self.engine.ping(self._ping_timeout)
+        stats = await self._open().ping(self._ping_timeout)
         return JSONResponse(dataclasses.asdict(stats))
 
 
-async def _answer(
-    asked: ChatRequest,
-    answer: Answer,
-    generation: Generation,
-    gone: asyncio.Task[None],
-    drop: Callable[[Generation], None],
-) -> Any:
-    """Return the response; what goes wrong before the first text still has a status of its own."""
-    replies = aiter(generation)
-    if asked.stream:
-        first = await anext(replies, None)
-        if first is None:
-            return _NO_ANSWER
-        return EventStream(answer, first, replies, lambda: drop(generation), gone)
+async def _whole(answer: Answer, replies: AsyncIterator[UserReply]) -> Response:
     text = ""
-    last = None
-    async for last in replies:
-        text += last.incremental_output
-    gone.cancel()
-    if last is None or not last.finished:
+    async for reply in replies:
+        text += reply.incremental_output
+        if reply.finished:
+            return JSONResponse(answer.whole(text, reply))
+    return _NO_ANSWER
+
+
+async def _streamed(
+    answer: Answer, replies: AsyncIterator[UserReply], gone: asyncio.Task[None]
+) -> Any:
+    """Return the response once there is a reply: what fails before has a status of its own."""
+    try:
+        first = await anext(replies)
+    except StopAsyncIteration:
         return _NO_ANSWER
-    return JSONResponse(answer.whole(text, last))
+    return EventStream(answer, first, replies, gone)
 
 
 class EventStream:
@@ -170,8 +174,7 @@ class EventStream:
         answer: makes the events.
         first: the first reply, which has come.
         replies: those behind it; they end early once the client has gone.
-        drop: called at the end: has the engine drop the request if that goes on.
-        gone: the task that waits for the client to go.
+        gone: the task that waits for the client to go; cancelled at the end.
     """
 
     def __init__(
@@ -179,13 +182,11 @@ class EventStream:
         answer: Answer,
         first: UserReply,
         replies: AsyncIterator[UserReply],
-        drop: Callable[[], None],
         gone: asyncio.Task[None],
     ) -> None:
         self._answer = answer
         self._first = first
         self._replies = replies
-        self._drop = drop
         self._gone = gone
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -204,7 +205,6 @@ class EventStream:
             pass  # The client has gone, and the server says so in this way.
         finally:
             self._gone.cancel()
-            self._drop()
 
     async def _events(self) -> AsyncIterator[bytes]:
         yield self._answer.first()

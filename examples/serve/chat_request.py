@@ -17,6 +17,7 @@ from msgen.generated.common import SamplingParams
 from .api_errors import ApiError, wrong
 
 MOST_MESSAGES = 1024
+MOST_STOPS = 4
 
 _ROLES = {
     "system": "system",
@@ -48,7 +49,6 @@ _UNSUPPORTED: dict[str, tuple[Any, ...]] = {
     "reasoning_effort": (),
     "response_format": ({"type": "text"},),
     "seed": (),
-    "stop": ([],),
     "tool_choice": ("none", "auto"),
     "tools": ([],),
     "top_logprobs": (0,),
@@ -66,6 +66,7 @@ class ChatRequest:
         model: as the client named it.
         messages: with `role` and `content`, as the chat template takes them.
         params: how to choose tokens.
+        stops: texts that end the answer.
         stream: whether the answer is wanted in pieces.
         include_usage: whether the last piece is to tell the numbers of tokens.
     """
@@ -73,6 +74,7 @@ class ChatRequest:
     model: str
     messages: list[dict[str, str]]
     params: SamplingParams
+    stops: tuple[str, ...]
     stream: bool
     include_usage: bool
 
@@ -93,11 +95,12 @@ def parse(body: bytes, context: int) -> ChatRequest:
         raise wrong("model", "the name of a model", model)
     messages = _messages(given.take("messages"))
     params = _sampling(given, context)
+    stops = _stops(given.take("stop"))
     stream = given.flag("stream")
     options = given.take("stream_options")
     include_usage = _include_usage(options, stream)
     given.refuse_rest()
-    return ChatRequest(model, messages, params, stream, include_usage)
+    return ChatRequest(model, messages, params, stops, stream, include_usage)
 
 
 class _Given:
@@ -231,6 +234,14 @@ def _sampling(given: _Given, context: int) -> SamplingParams:
         # Without a limit, what the prompt leaves: the tokenizer cuts it.
         max_tokens=next((limit for limit in limits if limit is not None), context),
     )
+
+
+def _stops(found: Any) -> tuple[str, ...]:
+    stops = [found] if isinstance(found, str) else found or []
+    fits = isinstance(stops, list) and len(stops) <= MOST_STOPS
+    if not fits or not all(isinstance(stop, str) and stop for stop in stops):
+        raise wrong("stop", f"a text, or a list of up to {MOST_STOPS} texts", found)
+    return tuple(stops)
 
 
 def _include_usage(options: Any, stream: bool) -> bool:

@@ -93,6 +93,11 @@ class EngineClient:
             generation.feed(None)
             self._start(self._put(tokenizer.AbortMsg(generation.uid)))
 
+    def finish(self, generation: Generation) -> None:
+        """Have the engine end a request early; its last reply comes all the same."""
+        if generation.uid in self._under_way:
+            self._start(self._put(tokenizer.AbortMsg(generation.uid)))
+
     async def ping(self, timeout: float) -> EngineStats:
         """Send a question through tokenizer, all ranks and detokenizer, and wait for the answer.
 

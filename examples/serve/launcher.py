@@ -108,7 +108,7 @@ class Server:
         except MsgenError as error:
             raise ServerFailed(str(error)) from error
         pids = ", ".join(map(str, self._pool.pids))
-        display.end("ranks", f"ready, as processes {pids},")
+        display.end("ranks", "ready", f"(processes {pids})")
         children.wait_ready()
 
     def run(self) -> None:
@@ -166,7 +166,7 @@ def _wiring(options: ServeOptions, display: StartDisplay) -> Wiring:
             f"{config.max_position_embeddings} tokens, and the cache room for "
             f"{options.cache_tokens}"
         )
-    display.end("model", f"found in {folder}")
+    display.end("model", "found", f"in {folder}")
     return Wiring(
         secrets.token_hex(8), str(folder), checkpoint.name_of(folder), context
     )

@@ -54,10 +54,11 @@ class StartDisplay:
         else:
             self._tasks[part] = self._live.add_task(part, total=1, state=doing)
 
-    def end(self, part: str, state: str) -> None:
+    def end(self, part: str, state: str, detail: str = "") -> None:
         """Show that a part is there."""
         if self._live is None:
-            took = time.monotonic() - self._begun[part]
-            print(f"{part}: {state} after {took:.1f} s", file=sys.stderr, flush=True)
+            took = f"{state} after {time.monotonic() - self._begun[part]:.1f} s"
+            print(f"{part}: {took} {detail}".rstrip(), file=sys.stderr, flush=True)
         else:
-            self._live.update(self._tasks[part], completed=1, state=state)
+            text = f"{state} {detail}".rstrip()
+            self._live.update(self._tasks[part], completed=1, state=text)
