@@ -19,7 +19,13 @@ from building import Built, built
 from msgen.codegen import load_schema
 from msgen.codegen.fingerprint import Fingerprints
 from msgen.generated import backend, frontend, tokenizer
-from msgen.generated.common import SamplingParams
+from msgen.generated.common import (
+    EngineStats,
+    Failure,
+    FailureKind,
+    FinishReason,
+    SamplingParams,
+)
 from values import make_tensor, slots_of
 
 ROOT = Path(__file__).parent.parent
@@ -32,6 +38,7 @@ def engine_messages() -> dict[str, tuple[str, Any]]:
     ids = torch.tensor([1, 2, 3], dtype=torch.int32)
     user = backend.UserMsg(7, ids, params)
     turns = [{"role": "user", "content": "héllo"}]
+    too_long = Failure(FailureKind.too_long, "shorten the messages")
     tuned = SamplingParams(0.7, 40, 0.95, True, 1 << 40)
     return {
         "user": ("backend", user),
@@ -51,6 +58,21 @@ def engine_messages() -> dict[str, tuple[str, Any]]:
         ),
         "detokenize": ("tokenizer", tokenizer.DetokenizeMsg(1, 2, True)),
         "reply": ("frontend", frontend.UserReply(1, "\U0001f600", False)),
+        "last reply": (
+            "frontend",
+            frontend.UserReply(1, "", True, FinishReason.stop, 37, 8),
+        ),
+        "refusal": (
+            "frontend",
+            frontend.UserReply(1, "", True, FinishReason.error, failure=too_long),
+        ),
+        "finish": (
+            "tokenizer",
+            tokenizer.FinishMsg(1, FinishReason.length, 37, 300, None),
+        ),
+        "ping": ("tokenizer", tokenizer.PingMsg(9)),
+        "ping for the ranks": ("backend", backend.PingBackendMsg(9)),
+        "pong": ("tokenizer", tokenizer.PongMsg(9, EngineStats(*range(10)))),
     }
 
 
