@@ -1,4 +1,4 @@
-# The two set-up commands are `make demo` and `make test`; both make .venv first.
+# The set-up commands are `make demo`, `make serve` and `make test`; each makes .venv first.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -49,7 +49,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy --config-file setup.cfg tests benchmarks examples
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest --numprocesses auto --cov --cov-report=term
+	$(BIN)/pytest --numprocesses auto --dist loadgroup --cov --cov-report=term
 
 wheel: $(VENV)/.dev
 	rm -rf dist

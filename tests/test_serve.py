@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 from processes import GENEROUS, until
+from serve.api_server import MOST_BODY_BYTES
 from serve_server import CONTEXT, MODEL, RunningServer, Servers, starting
 
 # All in one process of pytest-xdist, so that they share the servers.
@@ -258,6 +259,17 @@ def test_text_that_cannot_be_sent_on_is_told_to_the_client(
     assert response.status == 400
     assert error["message"].startswith(
         "the request cannot be sent on: TokenizeMsg.text"
+    )
+    connection.close()
+
+
+def test_a_body_that_is_too_large_is_not_read(server: RunningServer) -> None:
+    connection = connect(server)
+    connection.request("POST", "/v1/chat/completions", b" " * (MOST_BODY_BYTES + 1))
+    response = connection.getresponse()
+    assert (response.status, json.load(response)["error"]["code"]) == (
+        413,
+        "request_too_large",
     )
     connection.close()
 

@@ -15,7 +15,7 @@ DONE = b"data: [DONE]\n\n"
 
 def event(body: dict[str, Any]) -> bytes:
     """One server-sent event."""
-    return b"data: " + json.dumps(body).encode() + b"\n\n"
+    return b"data: " + json.dumps(body, separators=(",", ":")).encode() + b"\n\n"
 
 
 def usage(last: UserReply) -> dict[str, int]:
