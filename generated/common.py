@@ -47,6 +47,8 @@ class FailureKind(IntEnum):
     """Its prompt leaves no room for an answer."""
     engine = 2
     """The engine failed."""
+    busy = 3
+    """Too many requests wait already."""
 
 
 _FAILURE_KIND_BY_NUMBER = {each.value: each for each in FailureKind}
@@ -221,7 +223,10 @@ def _decode_failure(slots: Any) -> Failure:
     kind, text = slots
     if type(text) is not str:
         raise Unfit
-    return Failure(decode_member(kind, _FAILURE_KIND_BY_NUMBER), text)
+    return Failure(
+        decode_member(kind, _FAILURE_KIND_BY_NUMBER, FailureKind.engine),
+        text,
+    )
 
 
 def _decode_engine_stats(slots: Any) -> EngineStats:
@@ -287,7 +292,7 @@ _RECORDS: Final[dict[type, table.Record]] = {
     Failure: table.Record(
         "Failure",
         (
-            table.Field("kind", table.Enum(FailureKind)),
+            table.Field("kind", table.Enum(FailureKind, unknown=FailureKind.engine)),
             table.Field("text", table.Str()),
         ),
     ),

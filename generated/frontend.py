@@ -181,7 +181,7 @@ def _decode_user_reply(slots: Any, frames: FrameReader | None) -> UserReply:
         uid,
         incremental_output,
         finished,
-        None if finish_reason is None else decode_member(finish_reason, _FINISH_REASON_BY_NUMBER),
+        None if finish_reason is None else decode_member(finish_reason, _FINISH_REASON_BY_NUMBER, FinishReason.error),
         prompt_tokens,
         completion_tokens,
         None if failure is None else _decode_failure(failure),
@@ -249,7 +249,7 @@ _RECORDS: Final[dict[type, table.Record]] = {
             table.Field("finished", table.Bool()),
             table.Field(
                 "finish_reason",
-                table.Nullable(table.Enum(FinishReason)),
+                table.Nullable(table.Enum(FinishReason, unknown=FinishReason.error)),
                 default=lambda: None,
                 since=2,
             ),

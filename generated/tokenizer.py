@@ -284,7 +284,7 @@ def _decode_finish_msg(slots: Any, frames: FrameReader | None) -> FinishMsg:
         raise Unfit
     return FinishMsg(
         uid,
-        decode_member(reason, _FINISH_REASON_BY_NUMBER),
+        decode_member(reason, _FINISH_REASON_BY_NUMBER, FinishReason.error),
         prompt_tokens,
         completion_tokens,
         None if failure is None else _decode_failure(failure),
@@ -396,7 +396,7 @@ _RECORDS: Final[dict[type, table.Record]] = {
         "FinishMsg",
         (
             table.Field("uid", table.Int("i64")),
-            table.Field("reason", table.Enum(FinishReason)),
+            table.Field("reason", table.Enum(FinishReason, unknown=FinishReason.error)),
             table.Field("prompt_tokens", table.Int("u32")),
             table.Field("completion_tokens", table.Int("u32")),
             table.Field("failure", table.Nullable(table.Struct(Failure))),

@@ -101,7 +101,13 @@ def split_logits(
 
 def engine(folder: Path, **options: int) -> Engine:
     """An engine on one rank, in this process."""
-    sizes = {"cache_tokens": 512, "max_running": 8, "max_step_tokens": 32, **options}
+    sizes = {
+        "cache_tokens": 512,
+        "max_running": 8,
+        "max_waiting": 100,
+        "max_step_tokens": 32,
+        **options,
+    }
     made = Engine(model=str(folder), context=CONTEXT, **sizes)
     made.setup(WorkerContext(0, 1, 0, CPU, None, {}, lambda: None))
     return made

@@ -233,6 +233,18 @@ def test_a_request_that_cannot_run_gets_an_answer(
     assert len(tokens_of(run(busy), 8)) == 10
 
 
+def test_what_waits_is_bounded(folder: Path) -> None:
+    few = engine(folder, max_running=1, max_waiting=2)
+    few.step([request(1, PROMPT)])
+    replies = few.step([request(uid, PROMPT) for uid in (2, 3, 4)])
+    failure = Failure(FailureKind.busy, "2 requests wait already; try again later")
+    assert replies[0] == FinishMsg(4, FinishReason.error, 10, 0, failure)
+    replies = run(few)
+    for uid in (2, 3):
+        assert len(tokens_of(replies, uid)) == 12
+    assert few.step([request(5, PROMPT)])[0].uid == 5
+
+
 def test_a_request_has_chances_of_its_own(folder: Path) -> None:
     params = {"temperature": 1.0, "max_tokens": 30}
     one = tokens_of(run(engine(folder), [request(1, PROMPT, **params)]), 1)

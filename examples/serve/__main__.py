@@ -47,6 +47,12 @@ from .options import Interrupted, ServeOptions, ServerFailed
     help="Requests that are answered at the same time.",
 )
 @click.option(
+    "--max-waiting",
+    type=click.IntRange(0),
+    default=1000,
+    help="Requests that wait for that; beyond them new ones are refused.",
+)
+@click.option(
     "--max-step-tokens",
     type=click.IntRange(1),
     default=512,

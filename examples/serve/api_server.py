@@ -70,6 +70,7 @@ class ApiServer:
             exception_handlers={
                 ApiError: _answer_error,
                 HTTPException: _answer_http_error,
+                Exception: _answer_fault,
             },
             lifespan=self._open_engine,
         )
@@ -255,6 +256,13 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
     text = f"{request.method} {request.url.path}: {error.detail}"
     answer = ApiError(text, status=error.status_code)
     return JSONResponse(answer.body(), error.status_code, error.headers)
+
+
+async def _answer_fault(request: Request, error: Exception) -> Response:
+    """Answer what should not have happened; Starlette raises it again, and uvicorn logs it."""
+    text = "the server made a mistake, which its log shows"
+    answer = ApiError(text, status=500, kind="server_error", code="internal_error")
+    return JSONResponse(answer.body(), answer.status)
 
 
 class _HttpServer(uvicorn.Server):

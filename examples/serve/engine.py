@@ -31,6 +31,7 @@ class Engine(InferenceHandler):
         context: tokens that a request may come to, prompt and answer.
         cache_tokens: tokens that the cache holds, of all requests together.
         max_running: requests that run at the same time, at most.
+        max_waiting: requests that wait, at most; beyond them new ones are refused.
         max_step_tokens: tokens of prompts in one forward pass, at most.
         threads: of PyTorch, on the CPU; None leaves it to the pool.
     """
@@ -41,6 +42,7 @@ class Engine(InferenceHandler):
         context: int,
         cache_tokens: int,
         max_running: int,
+        max_waiting: int,
         max_step_tokens: int,
         threads: int | None = None,
     ) -> None:
@@ -48,6 +50,7 @@ class Engine(InferenceHandler):
         self._context = context
         self._cache_tokens = cache_tokens
         self._max_running = max_running
+        self._max_waiting = max_waiting
         self._max_step_tokens = max_step_tokens
         self._threads = threads
 
@@ -102,11 +105,21 @@ class Engine(InferenceHandler):
     def _begin(self, message: backend.UserMsg) -> list[Any]:
         problem = self._problem(message)
         if problem is not None:
-            self._failed += 1
-            return [_failed(message, problem)]
+            return [self._refuse(message, FailureKind.invalid, problem)]
+        if len(self._scheduler.waiting) >= self._max_waiting:
+            text = f"{self._max_waiting} requests wait already; try again later"
+            return [self._refuse(message, FailureKind.busy, text)]
         tokens = message.input_ids.tolist()
         self._scheduler.add(Request(message.uid, tokens, message.sampling_params))
         return []
+
+    def _refuse(
+        self, message: backend.UserMsg, kind: FailureKind, text: str
+    ) -> FinishMsg:
+        self._failed += 1
+        counts = (len(message.input_ids), 0)
+        failure = Failure(kind, text)
+        return FinishMsg(message.uid, FinishReason.error, *counts, failure)
 
     def _problem(self, message: backend.UserMsg) -> str | None:
         """Say why a request cannot be run: the sender may be another than our tokenizer."""
@@ -206,9 +219,3 @@ class Engine(InferenceHandler):
 def _finish(request: Request, reason: FinishReason) -> FinishMsg:
     counts = (request.prompt_tokens, request.completion_tokens)
     return FinishMsg(request.uid, reason, *counts, failure=None)
-
-
-def _failed(message: backend.UserMsg, text: str) -> FinishMsg:
-    failure = Failure(FailureKind.invalid, text)
-    tokens = len(message.input_ids)
-    return FinishMsg(message.uid, FinishReason.error, tokens, 0, failure)

@@ -83,7 +83,7 @@ class EngineClient:
         try:
             await self._put(tokenizer.TokenizeMsg(generation.uid, messages, params))
         except BaseException:
-            del self._under_way[generation.uid]
+            self._under_way.pop(generation.uid, None)
             raise
         return generation
 
@@ -193,4 +193,6 @@ def _api_error(reply: frontend.UserReply) -> ApiError:
         return ApiError(text, param="messages", code="context_length_exceeded")
     if reply.failure.kind is FailureKind.invalid:
         return ApiError(text, param="messages", code="invalid_prompt")
+    if reply.failure.kind is FailureKind.busy:
+        return ApiError(text, status=429, kind="rate_limit_error", code="engine_busy")
     return ApiError(text, status=500, kind="server_error", code="engine_error")

@@ -178,6 +178,7 @@ def _pool(options: ServeOptions, wiring: Wiring) -> WorkerPool:
         "context": wiring.context,
         "cache_tokens": options.cache_tokens,
         "max_running": options.max_running,
+        "max_waiting": options.max_waiting,
         "max_step_tokens": options.max_step_tokens,
         "threads": options.threads,
     }

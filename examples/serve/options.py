@@ -17,6 +17,7 @@ class ServeOptions:
     context: int | None
     cache_tokens: int
     max_running: int
+    max_waiting: int
     max_step_tokens: int
     threads: int | None
     ping_timeout: float

@@ -47,13 +47,9 @@ class Request:
 
     def __post_init__(self) -> None:
         self.prompt_tokens = len(self.tokens)
-        self.slots = torch.empty(self.most_tokens, dtype=torch.int64)
+        most = len(self.tokens) + self.params.max_tokens
+        self.slots = torch.empty(most, dtype=torch.int64)
         self.chance.manual_seed(self.uid)
-
-    @property
-    def most_tokens(self) -> int:
-        """Tokens that it may come to, prompt and all."""
-        return len(self.tokens) + self.params.max_tokens - self.completion_tokens
 
     @property
     def completion_tokens(self) -> int:
