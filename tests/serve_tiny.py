@@ -78,7 +78,10 @@ def logits_of(
 def split_logits(
     folder: str, rank: int, ranks: int, tokens: list[int], result: Connection
 ) -> None:
-    """The process of a rank: report the logits behind a prompt, and what it holds of the weights."""
+    """The process of a rank: report what it holds of the weights, and the logits behind a prompt.
+
+    They must be plain tensors: one that is still being gathered would be kept until it is used.
+    """
     import torch.distributed as dist
 
     torch.set_num_threads(1)
@@ -95,6 +98,7 @@ def split_logits(
         cache = cache_for(llama, len(tokens), heads)
         logits = logits_of(llama, cache, tokens, [5, 1, len(tokens) - 6])
         rows = attention.q_proj(torch.zeros(1, 32)).shape[-1]
+    assert type(logits) is Tensor
     result.send((rows, logits.tolist()))
     dist.destroy_process_group()
 

@@ -14,9 +14,12 @@ Every rank ends a pass with the same logits.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch.distributed as dist
+from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import Replicate
+from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     ParallelStyle,
@@ -55,9 +58,19 @@ def split(llama: Llama, group: dist.ProcessGroup, device_type: str) -> None:
     for layer in llama.model.layers:
         parallelize_module(layer, mesh, _layer_plan(config, ranks), src_data_rank=None)
     head: dict[str, ParallelStyle] = {
-        "lm_head": ColwiseParallel(output_layouts=Replicate())
+        "lm_head": ColwiseParallel(use_local_output=False)
     }
     parallelize_module(llama, mesh, head, src_data_rank=None)
+    llama.lm_head.register_forward_hook(_gather)
+
+
+def _gather(module: nn.Module, args: Any, logits: DTensor) -> Tensor:
+    """Put the parts of the vocabulary together, and wait until they are there.
+
+    The ready-made layout Replicate() waits when the logits are used. Only rank 0 uses them, and the
+    others would keep those of every pass for ever.
+    """
+    return logits.full_tensor()
 
 
 def _layer_plan(config: LlamaConfig, ranks: int) -> dict[str, ParallelStyle]:
