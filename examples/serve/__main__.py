@@ -8,7 +8,8 @@ import click
 
 from . import processes
 from .checkpoint import ModelMissing
-from .options import Interrupted, ServeOptions, ServerFailed
+from .interrupts import Interrupted, interrupting
+from .options import ServeOptions, ServerFailed
 
 
 @click.command(context_settings={"show_default": True})
@@ -75,16 +76,21 @@ from .options import Interrupted, ServeOptions, ServerFailed
 )
 def main(**options: object) -> None:
     """Serve a model over HTTP, with OpenAI's API for chat completions."""
-    processes.prepare()
-    from .launcher import serve  # imports torch, which would make --help slow
-
     try:
-        serve(ServeOptions(**options), lambda text: print(text, flush=True))  # type: ignore[arg-type]
+        with interrupting():
+            processes.prepare()
+            from .launcher import serve  # imports torch, which would make --help slow
+
+            serve(ServeOptions(**options), _say)  # type: ignore[arg-type]
+    except Interrupted:
+        _say("stopped")
     except (ServerFailed, ModelMissing) as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         raise SystemExit(1) from None
-    except Interrupted:
-        raise SystemExit(130) from None
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,10 @@ the closing of its pipes ends the children, and msgen's workers end themselves.
 from __future__ import annotations
 
 import secrets
-import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from queue import SimpleQueue
-from types import FrameType
 from typing import Any
 
 from msgen.runtime import MsgenError, WorkerError
@@ -26,14 +23,14 @@ from msgen.runtime.launch import WorkerPool
 
 from . import api_server, checkpoint, detokenizer, tokenizer
 from .llama import LlamaConfig
-from .options import Interrupted, ServeOptions, ServerFailed
+from .options import ServeOptions, ServerFailed
 from .processes import START_METHOD, ChildProcess, Children
 from .progress import StartDisplay
 from .wiring import Wiring
 
 
 def serve(options: ServeOptions, say: Callable[[str], None]) -> None:
-    """Run a server until SIGINT or SIGTERM.
+    """Run a server until a signal raises Interrupted; a second one kills what has not ended yet.
 
     Args:
         say: is told what people want to know once the server is there.
@@ -41,23 +38,19 @@ def serve(options: ServeOptions, say: Callable[[str], None]) -> None:
     Raises:
         ServerFailed: a process ended, or could not start, or the address is taken.
         ModelMissing: there is no model.
-        Interrupted: a second signal came before all had ended in order.
+        Interrupted: a signal came; all has ended.
     """
-    with _interrupting():
+    with StartDisplay() as display, _bound(options) as listener:
+        wiring = _wiring(options, display)
+        server = Server(options, wiring)
+        url = _url(options.host, listener.getsockname()[1])
         try:
-            with StartDisplay() as display, _bound(options) as listener:
-                wiring = _wiring(options, display)
-                server = Server(options, wiring)
-                port = listener.getsockname()[1]
-                try:
-                    server.start(listener, display)
-                except BaseException:
-                    server.stop("the server did not start")
-                    raise
-            say(f"serving {wiring.name} at {_url(options.host, port)}")
-            server.run()
-        except Interrupted:
-            say("stopped")
+            server.start(listener, display)
+        except BaseException:
+            server.stop("the server did not start")
+            raise
+    say(f"serving {wiring.name} at {url}")
+    server.run()
 
 
 class Server:
@@ -194,24 +187,6 @@ def _pool(options: ServeOptions, wiring: Wiring) -> WorkerPool:
         step_timeout=options.step_timeout,
         start_method=START_METHOD,
     )
-
-
-@contextmanager
-def _interrupting() -> Iterator[None]:
-    """Have SIGINT and SIGTERM raise Interrupted."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise Interrupted
-
-    before = {
-        number: signal.signal(number, interrupt)
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _bound(options: ServeOptions) -> socket.socket:

@@ -24,9 +24,5 @@ class ServeOptions:
     step_timeout: float
 
 
-class Interrupted(BaseException):
-    """Raised by SIGINT and SIGTERM wherever the launcher is."""
-
-
 class ServerFailed(Exception):
     """A process of the server ended, or could not start; the text says which, and why."""
