@@ -197,6 +197,11 @@ class WorkerPool:
             )
         return not forced
 
+    def kill(self) -> None:
+        """Kill all ranks, without waiting; `stop` afterwards returns soon."""
+        if self._supervisor is not None and os.getpid() == self._pid:
+            self._supervisor.signal(signal.SIGKILL)
+
     # Use
 
     def check(self) -> None:
