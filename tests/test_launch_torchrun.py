@@ -1,8 +1,9 @@
-"""Workers on two machines: two agents of torchrun, on two loopback addresses."""
+"""Workers on two machines: two agents of torchrun, in network namespaces or on two addresses."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from children import user
 from handlers import TROUBLE, token
 from msgen.generated import backend, tokenizer
+from msgen.runtime.addresses import ipc_address
 from msgen.runtime.launch import main
 from msgen.runtime.meeting import own_host
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
@@ -53,6 +55,56 @@ class Machines:
         return "".join(agent.stderr.read() for agent in self.agents if agent.stderr)
 
 
+@dataclass(frozen=True)
+class Network:
+    """Two machines, as far as a network shows.
+
+    Attributes:
+        addresses: of each.
+        enter: the beginning of a command that runs on each.
+        inside: whether this process can reach them by tcp.
+        environment: what programs there need.
+    """
+
+    addresses: tuple[str, str]
+    enter: tuple[list[str], list[str]]
+    inside: bool
+    environment: dict[str, str]
+
+
+LOOPBACK = Network(("127.0.0.1", "127.0.0.2"), ([], []), True, {})
+
+
+@contextmanager
+def namespaces() -> Iterator[Network]:
+    """Make two network namespaces with a cable between them; skip where that is not allowed."""
+    if shutil.which("ip") is None or os.geteuid() != 0:
+        pytest.skip("network namespaces need root and the command ip")
+    names = [f"msgen-{os.getpid()}-{end}" for end in "ab"]
+    ends = [f"ms{os.getpid()}{end}" for end in "ab"]
+    addresses = ("10.213.77.1", "10.213.77.2")
+    steps = [["netns", "add", name] for name in names]
+    steps += [["link", "add", ends[0], "type", "veth", "peer", "name", ends[1]]]
+    for name, end, address in zip(names, ends, addresses):
+        inside = ["-n", name]
+        steps += [["link", "set", end, "netns", name]]
+        steps += [[*inside, "link", "set", end, "name", "cable"]]
+        steps += [[*inside, "addr", "add", f"{address}/24", "dev", "cable"]]
+        steps += [[*inside, "link", "set", "cable", "up"]]
+        steps += [[*inside, "link", "set", "lo", "up"]]
+    try:
+        for step in steps:
+            done = subprocess.run(["ip", *step], capture_output=True, text=True)
+            if done.returncode:
+                pytest.skip(f"no network namespaces here: {done.stderr.strip()}")
+        enter = (["ip", "netns", "exec", names[0]], ["ip", "netns", "exec", names[1]])
+        # Else gloo looks for the address of the machine's name, which is not in here.
+        yield Network(addresses, enter, False, {"GLOO_SOCKET_IFNAME": "cable"})
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -60,42 +112,70 @@ def free_port() -> int:
         return port
 
 
-@contextmanager
-def machines(tmp_path: Path, handler: str, *arguments: str) -> Iterator[Machines]:
-    """Start two agents, and connect to rank 0 with keys."""
+@dataclass(frozen=True)
+class Ways:
+    """The client's queues, and what rank 0 is told of them."""
+
+    requests: str
+    client: dict[str, Any]
+    server: dict[str, Any]
+    arguments: list[str]
+
+
+def choose_ways(tmp_path: Path, network: Network) -> Ways:
+    """Return tcp with keys where this process can reach the ranks, else ipc."""
+    if not network.inside:
+        requests, replies = ipc_address("requests", "x"), ipc_address("replies", "x")
+        return Ways(requests, {}, {"addr": replies}, [])
     rank, rank_secret = make_keys(tmp_path, "rank")
     client, client_secret = make_keys(tmp_path, "client")
-    requests, rendezvous = free_port(), free_port()
+    arguments = ["--requests-key", str(rank_secret), "--requests-client", str(client)]
+    arguments += ["--replies-server", str(client), "--replies-key", str(rank_secret)]
+    return Ways(
+        f"tcp://127.0.0.1:{free_port()}",
+        {"security": Curve.client(rank, client_secret)},
+        {
+            "addr": "tcp://127.0.0.1:0",
+            "security": Curve.server(client_secret, clients=[rank]),
+        },
+        arguments,
+    )
+
+
+@contextmanager
+def machines(
+    tmp_path: Path, handler: str, *arguments: str, network: Network = LOOPBACK
+) -> Iterator[Machines]:
+    """Start two agents, and connect to rank 0."""
+    ways = choose_ways(tmp_path, network)
     with ExitStack() as stack:
         pull = stack.enter_context(
             ZmqPullQueue(
-                "tcp://127.0.0.1:0",
-                create=True,
-                codec=tokenizer.CODEC,
-                timeout=GENEROUS,
-                security=Curve.server(client_secret, clients=[rank]),
+                create=True, codec=tokenizer.CODEC, timeout=GENEROUS, **ways.server
             )
         )
         command = [sys.executable, "-m", "torch.distributed.run"]
         command += ["--nnodes", "2", "--nproc-per-node", "1"]
-        command += ["--master-addr", "127.0.0.1", "--master-port", str(rendezvous)]
+        command += ["--master-addr", network.addresses[0]]
+        command += ["--master-port", str(free_port())]
         program = ["-m", "msgen.runtime.launch", "--handler", f"handlers:{handler}"]
-        program += ["--requests", f"tcp://127.0.0.1:{requests}", "--replies", pull.addr]
-        program += [
-            "--requests-key",
-            str(rank_secret),
-            "--requests-client",
-            str(client),
-        ]
-        program += ["--replies-server", str(client), "--replies-key", str(rank_secret)]
+        program += ["--requests", ways.requests, "--replies", pull.addr]
         program += ["--request-codec", CODECS["request_codec"]]
         program += ["--reply-codec", CODECS["reply_codec"], *arguments]
         agents = []
-        for node, address in enumerate(["127.0.0.1", "127.0.0.2"]):
+        for node, address in enumerate(network.addresses):
             place = ["--node-rank", str(node), "--local-addr", address]
+            host = ["--host", address] if network.inside else []
             agent = subprocess.Popen(
-                [*command, *place, *program, "--host", address],
-                env={**os.environ, "PYTHONPATH": str(TESTS)},
+                [
+                    *network.enter[node],
+                    *command,
+                    *place,
+                    *program,
+                    *host,
+                    *ways.arguments,
+                ],
+                env={**os.environ, "PYTHONPATH": str(TESTS), **network.environment},
                 stderr=subprocess.PIPE,
                 text=True,
             )
@@ -104,19 +184,30 @@ def machines(tmp_path: Path, handler: str, *arguments: str) -> Iterator[Machines
             agents.append(agent)
         push = stack.enter_context(
             ZmqPushQueue(
-                f"tcp://127.0.0.1:{requests}",
+                ways.requests,
                 create=False,
                 codec=backend.CODEC,
                 timeout=GENEROUS,
                 linger=0,
-                security=Curve.client(rank, client_secret),
+                **ways.client,
             )
         )
         yield Machines(agents, push, pull)
 
 
-def test_ranks_of_two_machines_work_together_and_end_together(tmp_path: Path) -> None:
-    with machines(tmp_path, "Chain") as both:
+@pytest.fixture(params=["loopback", "namespaces"])
+def network(request: pytest.FixtureRequest) -> Iterator[Network]:
+    if request.param == "loopback":
+        yield LOOPBACK
+        return
+    with namespaces() as found:
+        yield found
+
+
+def test_ranks_of_two_machines_work_together_and_end_together(
+    tmp_path: Path, network: Network
+) -> None:
+    with machines(tmp_path, "Chain", network=network) as both:
         for uid in range(100):
             both.push.put(user(uid, uid % 50))
         both.push.put(backend.ExitMsg())
