@@ -90,7 +90,7 @@ def run_under_torchrun(plan: RankPlan, host: str | None = None) -> None:
     stop = StopRequest()
     _heed_signals(stop)
     Watch(None, plan.parent, stop).start()
-    clock = StepClock([0] * CELLS)
+    clock = StepClock(bytearray(8 * CELLS))
     if plan.step_timeout is not None:
         _watch_steps(rank, clock, plan.step_timeout)
     meeting = _meet(plan, host or own_host(os.environ["MASTER_ADDR"], port))

@@ -6,7 +6,6 @@ it came, before it decodes anything itself, and sends the replies. Every other r
 
 from __future__ import annotations
 
-import logging
 import select
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -17,9 +16,7 @@ from .publisher import StepPublisher
 from .sending import Frame
 from .stop_request import StopRequest
 from .subscriber import StepSubscriber
-from .worker_steps import Step, ping_token, unpack_step
-
-_log = logging.getLogger(__name__)
+from .worker_steps import PING, Step, ping_token, unpack_step
 
 
 class WorkerEnd(Protocol):
@@ -80,6 +77,11 @@ class Broadcast:
         self._publisher.check()
 
 
+def _is_request(taken: Any) -> bool:
+    """Say whether what was taken off the queue is neither a ping nor an error."""
+    return type(taken) is list and not taken[0].startswith(PING)
+
+
 class FirstRank:
     """Rank 0: it decides what a step is.
 
@@ -117,30 +119,36 @@ class FirstRank:
             self._poll.register(descriptor, select.POLLIN)
 
     def next_step(self, busy: bool) -> Step:
-        messages, pings = self._take()
-        while not (messages or pings or busy or self._stop.asked):
+        take, limit, stop = self._requests.take_raw, self._limit, self._stop
+        taken: Any = take(limit)
+        while not (taken or busy or stop.asked):
             # Each wait follows a look at all that is waited for.
             self._others.look()
             self._poll.poll()
-            messages, pings = self._take()
-        idle = not (messages or busy)
-        last = self._stop.at_once or (self._stop.asked and idle)
-        step = Step(self._number, messages, busy, last, pings)
+            taken = take(limit)
+        pings: Sequence[bytes] = ()
+        if not all(map(_is_request, taken)):
+            taken, pings = self._sort_out(taken)
+        last = stop.at_once or (stop.asked and not (taken or busy))
+        step = Step(self._number, taken, busy, last, pings)
         self._number += 1
         self._others.send(step)
         return step
 
-    def _take(self) -> tuple[list[Sequence[Frame]], list[bytes]]:
-        messages: list[Sequence[Frame]] = []
+    def _sort_out(
+        self, taken: Sequence[Sequence[Frame] | DecodeError]
+    ) -> tuple[list[Sequence[Frame]], list[bytes]]:
+        """Return what of it are requests, and the tokens of pings."""
+        requests: list[Sequence[Frame]] = []
         pings: list[bytes] = []
-        for taken in self._requests.take_raw(self._limit):
-            if isinstance(taken, DecodeError):
-                self._refuse(self._number, taken)
-            elif (token := ping_token(taken)) is not None:
-                pings.append(token)
+        for each in taken:
+            if isinstance(each, DecodeError):
+                self._refuse(self._number, each)
+            elif _is_request(each):
+                requests.append(each)
             else:
-                messages.append(taken)
-        return messages, pings
+                pings.append(ping_token(each))
+        return requests, pings
 
     def reply(self, replies: Sequence[Any]) -> None:
         if len(replies) == 1:

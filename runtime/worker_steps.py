@@ -24,7 +24,7 @@ _BUSY = 1
 _LAST = 2
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Step:
     """What all ranks do next.
 
@@ -52,17 +52,13 @@ class Step:
 def unpack_step(raw: RawStep) -> Step:
     """Take a step of the broadcast apart."""
     word, *messages = raw.messages
-    flags, *pings = wire.unpack(_first(word))
+    head: Any = word[0]
+    flags, *pings = wire.unpack(head)
     return Step(raw.number, messages, bool(flags & _BUSY), bool(flags & _LAST), pings)
 
 
-def ping_token(frames: Sequence[Frame]) -> bytes | None:
-    """Return the token of a ping; None where a message is something else."""
+def ping_token(frames: Sequence[Frame]) -> bytes:
+    """Return the token of a ping, which is made of one frame."""
     head: Any = frames[0]
-    if type(head) is bytes and head.startswith(PING):
-        return head[len(PING) :]
-    return None
-
-
-def _first(frames: Sequence[Frame]) -> Any:
-    return frames[0]
+    token: bytes = head[len(PING) :]
+    return token
