@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import zmq
 
@@ -109,7 +109,10 @@ class Receiver(Endpoint, Generic[M]):
             zmq.Again: there is none.
         """
         if self._held:
-            self._refuse_raw()
+            raise MsgenError(
+                f"{self.addr}: get_many holds {len(self._held)} decoded messages back; take them "
+                "with get or get_many before using get_raw"
+            )
         head = self._recv(NOW, False)
         self._messages += 1
         self._bytes += len(head)
@@ -120,49 +123,6 @@ class Receiver(Endpoint, Generic[M]):
         except DecodeError:
             self._decode_errors += 1
             raise
-
-    def take_raw(self, limit: int) -> list[list[Frame] | DecodeError]:
-        """Take the frames of messages that are there, at most so many, without waiting.
-
-        Returns:
-            The frames of each, or the error of one whose frames together are larger than the limit.
-
-        Raises:
-            QueueClosed, WrongThread, WrongProcess, MsgenError: as for `get_raw`.
-        """
-        self._check_owner()
-        if self._held:
-            self._refuse_raw()
-        taken: list[list[Frame] | DecodeError] = []
-        try:
-            taken.append(self._take_one_raw())
-            # Most often there is one alone: to look costs less than to try in vain.
-            if limit > 1 and self._events() & zmq.POLLIN:
-                while len(taken) < limit:
-                    taken.append(self._take_one_raw())
-        except zmq.Again:
-            pass
-        except zmq.ContextTerminated:
-            raise self._closed_by_exit() from None
-        return taken
-
-    def _take_one_raw(self) -> list[Frame] | DecodeError:
-        head = self._recv(NOW)
-        self._messages += 1
-        self._bytes += len(head)
-        if not self._raw.get(zmq.RCVMORE):
-            return [head]
-        try:
-            return [head, *self._following(1)]
-        except DecodeError as error:
-            self._decode_errors += 1
-            return error
-
-    def _refuse_raw(self) -> NoReturn:
-        raise MsgenError(
-            f"{self.addr}: get_many holds {len(self._held)} decoded messages back; take them with "
-            "get or get_many before using get_raw"
-        )
 
     def _take_held(self) -> M:
         first = self._held.popleft()

@@ -157,8 +157,14 @@ def decode_messages(
     Raises:
         StepDecodeError: as for `decode_step`.
     """
+    decode = codec.decode
     try:
-        return [_decode(codec, frames) for frames in messages]
+        return [
+            decode(frames[0])
+            if len(frames) == 1 and type(frames[0]) is bytes
+            else _decode(codec, frames)
+            for frames in messages
+        ]
     except DecodeError:
         pass
     good: list[M] = []

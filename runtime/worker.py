@@ -109,14 +109,15 @@ class InferenceWorker:
             bad = len(error.bad)
             for _, frames, reason in error.bad:
                 self._quarantine.take(step.number, frames, reason)
-        if self._codec.batch is not None:
-            messages = self._open_batches(messages)
+        batch = self._codec.batch
+        if batch is not None:
+            for message in messages:
+                if type(message) is batch:
+                    return self._open_batches(messages), bad
         return messages, bad
 
     def _open_batches(self, messages: list[Any]) -> list[Any]:
-        batch: Any = self._codec.batch
-        if batch not in map(type, messages):
-            return messages
+        batch = self._codec.batch
         opened: list[Any] = []
         for message in messages:
             if type(message) is batch:

@@ -6,17 +6,16 @@ it came, before it decodes anything itself, and sends the replies. Every other r
 
 from __future__ import annotations
 
-import select
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from .blocking_queues import ZmqPullQueue, ZmqPushQueue
+from .blocking_queues import ZmqPushQueue
 from .errors import DecodeError
 from .publisher import StepPublisher
-from .sending import Frame
+from .request_queue import RequestQueue
 from .stop_request import StopRequest
 from .subscriber import StepSubscriber
-from .worker_steps import PING, Step, ping_token, unpack_step
+from .worker_steps import Step, unpack_step
 
 
 class WorkerEnd(Protocol):
@@ -42,15 +41,9 @@ class Others(Protocol):
     def look(self) -> None:
         """Raise if one of them is gone."""
 
-    @property
-    def descriptors(self) -> Sequence[int]:
-        """What to wait on for news of them, after a look."""
-
 
 class NoOthers:
     """Rank 0 is alone."""
-
-    descriptors: Sequence[int] = ()
 
     def send(self, step: Step) -> None:
         pass
@@ -68,18 +61,12 @@ class Broadcast:
 
     def __init__(self, publisher: StepPublisher[Any]) -> None:
         self._publisher = publisher
-        self.descriptors: Sequence[int] = (publisher.fileno(),)
 
     def send(self, step: Step) -> None:
         self._publisher.put_raw([step.pack_word(), *step.messages])
 
     def look(self) -> None:
         self._publisher.check()
-
-
-def _is_request(taken: Any) -> bool:
-    """Say whether what was taken off the queue is neither a ping nor an error."""
-    return type(taken) is list and not taken[0].startswith(PING)
 
 
 class FirstRank:
@@ -96,7 +83,7 @@ class FirstRank:
 
     def __init__(
         self,
-        requests: ZmqPullQueue[Any],
+        requests: RequestQueue[Any],
         replies: ZmqPushQueue[Any],
         others: Others,
         stop: StopRequest,
@@ -110,45 +97,32 @@ class FirstRank:
         self._limit = limit
         self._refuse = refuse
         self._number = 0
-        self._poll = select.poll()
-        for descriptor in (
-            requests.fileno(),
-            stop.descriptor,
-            *others.descriptors,
-        ):
-            self._poll.register(descriptor, select.POLLIN)
 
     def next_step(self, busy: bool) -> Step:
-        take, limit, stop = self._requests.take_raw, self._limit, self._stop
-        taken: Any = take(limit)
-        while not (taken or busy or stop.asked):
-            # Each wait follows a look at all that is waited for.
+        requests, stop, limit = self._requests, self._stop, self._limit
+        taken = requests.take(limit, not (busy or stop.asked))
+        while not (taken or busy or stop.asked or requests.pings or requests.refused):
             self._others.look()
-            self._poll.poll()
-            taken = take(limit)
-        pings: Sequence[bytes] = ()
-        if not all(map(_is_request, taken)):
-            taken, pings = self._sort_out(taken)
+            taken = requests.take(limit, True)
+        if requests.refused:
+            self._refuse_all()
         last = stop.at_once or (stop.asked and not (taken or busy))
-        step = Step(self._number, taken, busy, last, pings)
+        step = Step(self._number, taken, busy, last, self._pings())
         self._number += 1
         self._others.send(step)
         return step
 
-    def _sort_out(
-        self, taken: Sequence[Sequence[Frame] | DecodeError]
-    ) -> tuple[list[Sequence[Frame]], list[bytes]]:
-        """Return what of it are requests, and the tokens of pings."""
-        requests: list[Sequence[Frame]] = []
-        pings: list[bytes] = []
-        for each in taken:
-            if isinstance(each, DecodeError):
-                self._refuse(self._number, each)
-            elif _is_request(each):
-                requests.append(each)
-            else:
-                pings.append(ping_token(each))
-        return requests, pings
+    def _pings(self) -> Sequence[bytes]:
+        pings = self._requests.pings
+        if not pings:
+            return ()
+        self._requests.pings = []
+        return pings
+
+    def _refuse_all(self) -> None:
+        for error in self._requests.refused:
+            self._refuse(self._number, error)
+        self._requests.refused.clear()
 
     def reply(self, replies: Sequence[Any]) -> None:
         if len(replies) == 1:

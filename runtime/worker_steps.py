@@ -2,9 +2,6 @@
 
 In the broadcast the first message of each step is rank 0's word: a msgpack array of flags and the
 tokens of pings. It always stands there, so that nothing that a client sends is taken for it.
-
-A ping comes through the queue of requests. Its first byte is the one that msgpack never uses, so no
-message of any group begins like it.
 """
 
 from __future__ import annotations
@@ -16,9 +13,6 @@ from typing import Any
 from . import wire
 from .sending import Frame
 from .steps import RawStep
-
-PING = b"\xc1msgping\x01"
-"""What a ping begins with; its token follows."""
 
 _BUSY = 1
 _LAST = 2
@@ -55,10 +49,3 @@ def unpack_step(raw: RawStep) -> Step:
     head: Any = word[0]
     flags, *pings = wire.unpack(head)
     return Step(raw.number, messages, bool(flags & _BUSY), bool(flags & _LAST), pings)
-
-
-def ping_token(frames: Sequence[Frame]) -> bytes:
-    """Return the token of a ping, which is made of one frame."""
-    head: Any = frames[0]
-    token: bytes = head[len(PING) :]
-    return token
