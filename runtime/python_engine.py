@@ -101,7 +101,7 @@ class PythonEngine:
                 slots[0] |= prefix
                 return pack(slots)
             except Exception as error:
-                cause = error
+                cause = error.with_traceback(None)  # which would hold the message
             return encode_slowly(msg, None, cause)
 
         return encode
@@ -130,7 +130,7 @@ class PythonEngine:
                 slots[0] |= prefix
                 return [pack(slots), *frames.buffers]
             except Exception as error:
-                cause = error
+                cause = error.with_traceback(None)  # which would hold the message
             frames = FrameWriter(threshold)
             return [encode_slowly(msg, frames, cause), *frames.buffers]
 
