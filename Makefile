@@ -6,7 +6,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .PHONY: demo test lint types unit wheel bench clean
 
-$(VENV)/.runtime: setup.cfg constraints.txt pyproject.toml
+NATIVE := $(wildcard runtime/native/*.[ch])
+
+$(VENV)/.runtime: setup.cfg setup.py constraints.txt pyproject.toml $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --editable '.[runtime]'
 	touch $@
