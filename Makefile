@@ -6,7 +6,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .PHONY: demo serve test lint types unit wheel bench clean
 
-$(VENV)/.runtime: setup.cfg constraints.txt pyproject.toml
+NATIVE := $(wildcard runtime/native/*.[ch])
+
+$(VENV)/.runtime: setup.cfg setup.py constraints.txt pyproject.toml $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --editable '.[runtime]'
 	touch $@
@@ -58,6 +60,7 @@ wheel: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/bench_codec.py
 	$(BIN)/python benchmarks/bench_queues.py
+	$(BIN)/python benchmarks/bench_workers.py
 
 clean:
 	rm -rf $(VENV) build dist src/msgen.egg-info

@@ -3,6 +3,9 @@
 `import msgen.runtime` loads the codec and the errors; queues are in `msgen.runtime.queues`, the
 broadcast of steps in `msgen.runtime.broadcast`, addresses in `msgen.runtime.addresses`, inference
 workers in `msgen.runtime.worker` and `msgen.runtime.launch`.
+
+`ENGINE` says what serves the codecs of this process, `native` or `python`; the environment variable
+`MSGEN_CODEC` chooses, and `msgen.runtime.native_engine.why_not` says why it is Python.
 """
 
 from .codec import Codec
@@ -35,8 +38,10 @@ from .errors import (
     WrongProcess,
     WrongThread,
 )
+from .native_engine import ENGINE
 
 __all__ = [
+    "ENGINE",
     "AddressError",
     "AddressInUse",
     "BroadcastError",

@@ -166,14 +166,23 @@ class ZmqAsyncPushQueue(_OnLoop, Sender[M]):
                 except zmq.Again:
                     pass
             return await turns.take(
-                partial(self._transmit, frames),
+                partial(self._transmit_or_tell, frames),
                 self._seconds(timeout),
-                unsignalled=lambda: not self._carrier.has_room(frames),
+                unsignalled=lambda: (
+                    self._may_be_refused or not self._carrier.has_room(frames)
+                ),
             )
         except Expired:
             raise self._full(frames, self._seconds(timeout)) from None
         except zmq.ContextTerminated:
             raise self._closed_by_exit() from None
+
+    def _transmit_or_tell(self, frames: Any) -> zmq.MessageTracker | None:
+        try:
+            return self._transmit(frames)
+        except zmq.Again:
+            self._check_let_in()
+            raise
 
 
 class ZmqAsyncPullQueue(_OnLoop, Receiver[M]):

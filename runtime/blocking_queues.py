@@ -106,6 +106,7 @@ class _Put(Sender[M]):
         deadline = self._deadline(timeout)
         while True:
             self._before_waiting()
+            self._check_let_in()
             # Asked before: a loan may come back at any moment, and without a signal.
             has_room = self._carrier.has_room(frames)
             try:

@@ -90,9 +90,9 @@ def run_under_torchrun(plan: RankPlan, host: str | None = None) -> None:
     stop = StopRequest()
     _heed_signals(stop)
     Watch(None, plan.parent, stop).start()
-    clock = StepClock([0] * CELLS)
+    clock = StepClock(bytearray(8 * CELLS))
     if plan.step_timeout is not None:
-        _watch_steps(clock, plan.step_timeout)
+        _watch_steps(rank, clock, plan.step_timeout)
     meeting = _meet(plan, host or own_host(os.environ["MASTER_ADDR"], port))
     reporter = LogReporter(rank)
     if run(plan, meeting, reporter, clock, stop):
@@ -136,7 +136,7 @@ def _heed_signals(stop: StopRequest) -> None:
         signal.signal(number, heed)
 
 
-def _watch_steps(clock: StepClock, limit: float) -> None:
+def _watch_steps(rank: int, clock: StepClock, limit: float) -> None:
     """End the process when a step takes too long, in a thread that ends with it."""
 
     def watch() -> NoReturn:
@@ -145,7 +145,8 @@ def _watch_steps(clock: StepClock, limit: float) -> None:
             running = clock.running
             if running is not None and running[1] > limit:
                 _log.error(
-                    "step %d has taken %.1f s, the step timeout is %g s; the threads:",
+                    "rank %d: step %d has taken %.1f s, the step timeout is %g s; its threads:",
+                    rank,
                     *running,
                     limit,
                 )

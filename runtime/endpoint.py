@@ -281,15 +281,6 @@ class Endpoint:
 
     # Use
 
-    def fileno(self) -> int:
-        """Return the descriptor to wait on beside others.
-
-        It tells of what happened since the queue was last looked at, and once only: wait after a
-        look that found nothing.
-        """
-        self._check_owner()
-        return self._signal
-
     def _check_owner(self) -> None:
         if get_ident() != self._owner:
             self._refuse()

@@ -16,6 +16,7 @@ import secrets
 import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 from .cluster import VARIABLES, run_under_torchrun
@@ -25,6 +26,8 @@ from .rank_plan import MAX_STEP_MESSAGES, READY_S, STOP_S, PoolOptions, make_pla
 from .security import Curve
 
 __all__ = ["WorkerPool", "main"]
+
+_log = logging.getLogger(__name__)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,22 +51,43 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_pool(given: argparse.Namespace) -> int:
-    # Also where the shell that starts this ignores SIGINT, as it does for background jobs.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    pool = WorkerPool(
+        given.handler,
+        replies=given.replies,
+        request_codec=given.request_codec,
+        reply_codec=given.reply_codec,
+        **{**_options(given), "ranks": given.ranks},
+    )
+    _heed_signals(pool)
     try:
-        with WorkerPool(
-            given.handler,
-            replies=given.replies,
-            request_codec=given.request_codec,
-            reply_codec=given.reply_codec,
-            **{**_options(given), "ranks": given.ranks},
-        ) as pool:
-            logging.info("ready, requests go to %s", pool.addr)
+        _log.info("starting")
+        with pool:
+            _log.info("ready, requests go to %s", pool.addr)
             pool.wait()
     except KeyboardInterrupt:
         return 130
     return 0
+
+
+def _heed_signals(pool: WorkerPool) -> None:
+    """Stop in order at the first signal, at once at the second.
+
+    Also where the shell ignores SIGINT for what it starts, as it does for background jobs.
+    """
+    signals = 0
+
+    def heed(number: int, frame: FrameType | None) -> None:
+        nonlocal signals
+        signals += 1
+        if signals > 1:
+            pool.kill()
+        else:
+            # Not by the log, which may be in the middle of a line.
+            os.write(2, b"msgen: stopping in order; once more stops at once\n")
+        raise KeyboardInterrupt
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, heed)
 
 
 def _run_rank(given: argparse.Namespace) -> None:

@@ -37,7 +37,12 @@ _PATIENCE_S = 60.0
 _REUNION_S = 0.2
 """Seconds to wait for a receiver that was there and has gone."""
 _CONNECTED = zmq.EVENT_CONNECTED | zmq.EVENT_ACCEPTED
-_EVENTS = _CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+_EVENTS = (
+    _CONNECTED
+    | zmq.EVENT_HANDSHAKE_SUCCEEDED
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_DISCONNECTED
+)
 
 
 class Outflow:
@@ -49,21 +54,29 @@ class Outflow:
 
     Attributes:
         receiver_left: the receiver was there and has gone, so nobody knows what it took.
+        descriptor: readable when something happens to a connection.
     """
 
     receiver_left = False
+    _refused = False
 
     def __init__(self, socket: zmq.Socket[Any], *, connects: bool) -> None:
         self._context = socket.context
         self._connects = connects
         self._connections: set[int] = set()
         self._monitor = Monitor(socket, _EVENTS)
+        self.descriptor = self._monitor.descriptor
         self._speaks = False
         self._reunion: float | None = None
 
     def close(self) -> None:
         """Watch no more."""
         self._monitor.close()
+
+    def refused(self) -> bool:
+        """Say whether the peer did not let this end in; ZeroMQ does not try again then."""
+        self._take_events()
+        return self._connects and self._refused
 
     def ended(self) -> bool:
         """Say whether everything has arrived; True as well where the context is ending."""
@@ -94,6 +107,16 @@ class Outflow:
     def _blocked(self) -> dict[int, int]:
         """Return the descriptors on which the outflow waits, and for which event; none at its end."""
         io_round_trip(self._context)
+        self._take_events()
+        # An end that connects has one connection; nothing leaves before both sides have greeted.
+        if self._connects and not self._speaks:
+            return self._disconnected()
+        blocked = dict.fromkeys(filter(_unread, self._connections), 0)
+        for descriptor in _watched_for_writing() & self._connections:
+            blocked[descriptor] = select.POLLOUT
+        return blocked
+
+    def _take_events(self) -> None:
         while event := self._monitor.next():
             kind, descriptor = event
             if kind & _CONNECTED:
@@ -102,16 +125,11 @@ class Outflow:
                 self._speaks = True
                 self._reunion = math.inf
                 self.receiver_left = False
+            elif kind == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                self._refused = True
             else:
                 self._connections.discard(descriptor)
                 self._speaks = False
-        # An end that connects has one connection; nothing leaves before both sides have greeted.
-        if self._connects and not self._speaks:
-            return self._disconnected()
-        blocked = dict.fromkeys(filter(_unread, self._connections), 0)
-        for descriptor in _watched_for_writing() & self._connections:
-            blocked[descriptor] = select.POLLOUT
-        return blocked
 
     def _disconnected(self) -> dict[int, int]:
         """Wait for a connection; but where there was one, not long.

@@ -22,11 +22,11 @@ from .guardian import Guardian
 from .names import load_codec
 from .rank_handle import RankHandle, block_interrupts, choose_context
 from .rank_plan import PoolOptions, make_plan
+from .request_queue import PING
 from .security import Curve
 from .step_clock import RankStats
 from .supervisor import Supervisor
 from .watch import DRAIN, STOP
-from .worker_steps import PING
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -196,6 +196,11 @@ class WorkerPool:
                 ", ".join(map(str, forced)),
             )
         return not forced
+
+    def kill(self) -> None:
+        """Kill all ranks, without waiting; `stop` afterwards returns soon."""
+        if self._supervisor is not None and os.getpid() == self._pid:
+            self._supervisor.signal(signal.SIGKILL)
 
     # Use
 

@@ -135,7 +135,11 @@ class RankHandle:
             self.pipe.send_bytes(what)
 
     def reap(self) -> None:
-        """Take note of its end."""
+        """Take note of its end, and end what it has started."""
+        if self._at != _STARTING:
+            # The number of its group is not given to another one while any of it lives.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
         self._process.join(_EXIT_CODE_PATIENCE_S)
         self.exit_code = self._process.exitcode
         self.alive = False

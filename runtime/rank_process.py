@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
-from .blocking_queues import ZmqPullQueue, ZmqPushQueue
+from .blocking_queues import ZmqPushQueue
 from .codec import Codec
 from .handler import WorkerContext
 from .meeting import LocalMeeting, Meeting
@@ -24,6 +24,7 @@ from .publisher import StepPublisher
 from .quarantine import DeadLetters, Logged, Quarantine, Unnoted
 from .rank_plan import RankPlan
 from .reports import PipeReporter, Reporter
+from .request_queue import RequestQueue
 from .staging import choose_staging
 from .step_clock import StepClock
 from .stop_request import StopRequest
@@ -211,7 +212,7 @@ class _First:
             )
             meeting.bound(self._publisher.addr)
         self._requests = stack.enter_context(
-            ZmqPullQueue(
+            RequestQueue(
                 plan.requests.addr,
                 plan.requests.create,
                 requests,

@@ -124,28 +124,6 @@ class Receiver(Endpoint, Generic[M]):
             self._decode_errors += 1
             raise
 
-    def take_raw(self, limit: int) -> list[list[Frame] | DecodeError]:
-        """Take the frames of messages that are there, at most so many, without waiting.
-
-        Returns:
-            The frames of each, or the error of one whose frames together are larger than the limit.
-
-        Raises:
-            QueueClosed, WrongThread, WrongProcess: the queue cannot be used here.
-        """
-        self._check_owner()
-        taken: list[list[Frame] | DecodeError] = []
-        while len(taken) < limit:
-            try:
-                taken.append(self._receive_raw())
-            except zmq.Again:
-                break
-            except DecodeError as error:
-                taken.append(error)
-            except zmq.ContextTerminated:
-                raise self._closed_by_exit() from None
-        return taken
-
     def _take_held(self) -> M:
         first = self._held.popleft()
         if isinstance(first, DecodeError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import select
 from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
@@ -13,7 +14,7 @@ import zmq
 from .carriers import MAX_LENT_BYTES, Copying, Lending
 from .codec import Codec
 from .endpoint import DEFAULT, MAX_MESSAGE_BYTES, Endpoint, Options, Timeout
-from .errors import QueueFull
+from .errors import QueueFull, SecurityError
 from .frames import DEFAULT_THRESHOLD
 from .outflow import KNOWN, Outflow
 
@@ -75,6 +76,14 @@ class Sender(Endpoint, Generic[M]):
         )
         self._carrier = Copying(*carrier) if copy else Lending(*carrier, max_lent_bytes)
         self._transmit = self._carrier.transmit
+        self._may_be_refused = (
+            self._outflow is not None
+            and not create
+            and options.get("security") is not None
+        )
+        if self._may_be_refused:
+            assert self._outflow is not None
+            self._poll.register(self._outflow.descriptor, select.POLLIN)
 
     def _encode_many(self, msgs: Iterable[M]) -> list[bytes | list[Any]]:
         """Encode messages into one batch where the group has one, else each for itself.
@@ -141,6 +150,18 @@ class Sender(Endpoint, Generic[M]):
 
     def _counts(self) -> tuple[int, int]:
         return self._carrier.messages, self._carrier.bytes
+
+    def _check_let_in(self) -> None:
+        """Raise where waiting is in vain: the end that binds did not accept this one's key."""
+        if (
+            self._may_be_refused
+            and self._outflow is not None
+            and self._outflow.refused()
+        ):
+            raise SecurityError(
+                f"{self.addr}: the end that binds refused this end's key, and takes no message "
+                "from it; give it a key that is on the list there, or add this one"
+            )
 
     def _full(self, frames: Any, timeout: float | None) -> QueueFull:
         # What is left of a longer timeout is no round number.

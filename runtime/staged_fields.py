@@ -22,7 +22,7 @@ class StagedFields:
     """
 
     def __init__(self, codec: Codec[Any]) -> None:
-        self._fields = _staged_fields(codec._records)
+        self._fields = _staged_fields(codec.records)
 
     def __bool__(self) -> bool:
         """Whether there are any."""

@@ -6,9 +6,9 @@ Python's lock held.
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
 from dataclasses import dataclass
 from time import monotonic_ns
+from typing import Any
 
 CELLS = 5
 """64-bit integers that a clock needs."""
@@ -39,27 +39,30 @@ class StepClock:
     """Notes a rank's steps.
 
     Args:
-        cells: `CELLS` integers, all 0 at first; shared memory where another process reads them.
+        cells: memory of `CELLS` integers, all 0 at first; shared where another process reads them.
     """
 
-    def __init__(self, cells: MutableSequence[int]) -> None:
-        self._cells = cells
+    def __init__(self, cells: Any) -> None:
+        self._cells = memoryview(cells).cast("B").cast("q")
 
     def begin(self, number: int) -> None:
         """A step has come."""
         self._cells[_NUMBER] = number
         self._cells[_SINCE] = monotonic_ns()
 
-    def end(self) -> None:
-        """The step is done."""
-        self._cells[_STEPS] += 1
-        self._cells[_SINCE] = 0
+    def end(self, messages: int, bad: int) -> None:
+        """The step is done.
 
-    def count(self, messages: int, bad: int) -> None:
-        """Count messages of a step."""
-        self._cells[_MESSAGES] += messages
+        Args:
+            messages: valid ones that it had.
+            bad: others.
+        """
+        cells = self._cells
+        cells[_STEPS] += 1
+        cells[_MESSAGES] += messages
         if bad:
-            self._cells[_BAD] += bad
+            cells[_BAD] += bad
+        cells[_SINCE] = 0
 
     @property
     def running(self) -> tuple[int, float] | None:

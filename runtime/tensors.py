@@ -266,15 +266,15 @@ def _payload(
         _check_memory(tensor)
         tensor = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
     size = tensor.nbytes
-    if size != tensor.untyped_storage().nbytes():
+    if size != tensor.untyped_storage().nbytes() or tensor.storage_offset():
         _check_memory(tensor)
     if dtype is torch.bool:
         # A view of other bytes may hold any byte.
         tensor = tensor.view(torch.uint8) != 0
     if frames is not None and size >= frames.threshold:
-        return frames.add(_view(tensor))
+        return frames.add(view(tensor))
     if size >= _COPY_BELOW:
-        return _view(tensor)
+        return view(tensor)
     array = _arrays.get(size) or _array_of(size)
     return array.from_address(tensor.data_ptr()).raw
 
@@ -301,7 +301,7 @@ def _array_of(size: int) -> Any:
     return array
 
 
-def _view(tensor: torch.Tensor) -> memoryview:
+def view(tensor: torch.Tensor) -> memoryview:
     """Return the bytes of a contiguous CPU tensor as a view that keeps them alive."""
     if tensor.requires_grad:
         tensor = tensor.detach()

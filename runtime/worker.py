@@ -16,7 +16,7 @@ what differs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .codec import Codec
@@ -25,7 +25,7 @@ from .handler import InferenceHandler, WorkerContext
 from .quarantine import Quarantine
 from .reports import Reporter, StepFailed
 from .step_clock import StepClock
-from .steps import RawStep, decode_step
+from .steps import decode_messages
 from .worker_ends import WorkerEnd
 from .worker_steps import Step
 
@@ -85,33 +85,36 @@ class InferenceWorker:
             last = step.last
 
     def _take(self, step: Step) -> None:
-        replies: list[Any] = []
-        for messages in self._decode(step):
-            replies += self._call(step, messages)
-        self._clock.end()
+        messages, bad = self._decode(step)
+        self._stage(messages)
+        if len(messages) > self._limit:
+            replies = self._call_in_parts(step, messages)
+        elif messages or step.busy:
+            replies = self._call(step, messages)
+        else:
+            replies = []
+        self._clock.end(len(messages), bad)
         try:
             self._end.reply(replies)
         except Exception as error:
             raise StepFailed(step.number, step.messages) from error
 
-    def _decode(self, step: Step) -> Iterator[list[Any]]:
-        """Yield what the handler is called with: valid messages, or none where it has work left."""
+    def _decode(self, step: Step) -> tuple[list[Any], int]:
+        """Return the valid messages of a step, batches opened, and how many are not valid."""
         try:
-            messages = decode_step(self._codec, RawStep(step.number, step.messages))
+            messages = decode_messages(self._codec, step.number, step.messages)
+            bad = 0
         except StepDecodeError as error:
             messages = error.messages
+            bad = len(error.bad)
             for _, frames, reason in error.bad:
                 self._quarantine.take(step.number, frames, reason)
-        bad = len(step.messages) - len(messages)
-        if self._codec.batch is not None:
-            messages = self._open_batches(messages)
-        self._clock.count(len(messages), bad)
-        self._stage(messages)
-        if messages:
-            for start in range(0, len(messages), self._limit):
-                yield messages[start : start + self._limit]
-        elif step.busy:
-            yield []
+        batch = self._codec.batch
+        if batch is not None:
+            for message in messages:
+                if type(message) is batch:
+                    return self._open_batches(messages), bad
+        return messages, bad
 
     def _open_batches(self, messages: list[Any]) -> list[Any]:
         batch = self._codec.batch
@@ -122,6 +125,12 @@ class InferenceWorker:
             else:
                 opened.append(message)
         return opened
+
+    def _call_in_parts(self, step: Step, messages: list[Any]) -> list[Any]:
+        replies: list[Any] = []
+        for start in range(0, len(messages), self._limit):
+            replies += self._call(step, messages[start : start + self._limit])
+        return replies
 
     def _call(self, step: Step, messages: list[Any]) -> list[Any]:
         try:

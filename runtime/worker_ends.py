@@ -6,20 +6,16 @@ it came, before it decodes anything itself, and sends the replies. Every other r
 
 from __future__ import annotations
 
-import logging
-import select
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from .blocking_queues import ZmqPullQueue, ZmqPushQueue
+from .blocking_queues import ZmqPushQueue
 from .errors import DecodeError
 from .publisher import StepPublisher
-from .sending import Frame
+from .request_queue import RequestQueue
 from .stop_request import StopRequest
 from .subscriber import StepSubscriber
-from .worker_steps import Step, ping_token, unpack_step
-
-_log = logging.getLogger(__name__)
+from .worker_steps import Step, unpack_step
 
 
 class WorkerEnd(Protocol):
@@ -45,15 +41,9 @@ class Others(Protocol):
     def look(self) -> None:
         """Raise if one of them is gone."""
 
-    @property
-    def descriptors(self) -> Sequence[int]:
-        """What to wait on for news of them, after a look."""
-
 
 class NoOthers:
     """Rank 0 is alone."""
-
-    descriptors: Sequence[int] = ()
 
     def send(self, step: Step) -> None:
         pass
@@ -71,7 +61,6 @@ class Broadcast:
 
     def __init__(self, publisher: StepPublisher[Any]) -> None:
         self._publisher = publisher
-        self.descriptors: Sequence[int] = (publisher.fileno(),)
 
     def send(self, step: Step) -> None:
         self._publisher.put_raw([step.pack_word(), *step.messages])
@@ -94,7 +83,7 @@ class FirstRank:
 
     def __init__(
         self,
-        requests: ZmqPullQueue[Any],
+        requests: RequestQueue[Any],
         replies: ZmqPushQueue[Any],
         others: Others,
         stop: StopRequest,
@@ -108,39 +97,32 @@ class FirstRank:
         self._limit = limit
         self._refuse = refuse
         self._number = 0
-        self._poll = select.poll()
-        for descriptor in (
-            requests.fileno(),
-            stop.descriptor,
-            *others.descriptors,
-        ):
-            self._poll.register(descriptor, select.POLLIN)
 
     def next_step(self, busy: bool) -> Step:
-        messages, pings = self._take()
-        while not (messages or pings or busy or self._stop.asked):
-            # Each wait follows a look at all that is waited for.
+        requests, stop, limit = self._requests, self._stop, self._limit
+        taken = requests.take(limit, not (busy or stop.asked))
+        while not (taken or busy or stop.asked or requests.pings or requests.refused):
             self._others.look()
-            self._poll.poll()
-            messages, pings = self._take()
-        idle = not (messages or busy)
-        last = self._stop.at_once or (self._stop.asked and idle)
-        step = Step(self._number, messages, busy, last, pings)
+            taken = requests.take(limit, True)
+        if requests.refused:
+            self._refuse_all()
+        last = stop.at_once or (stop.asked and not (taken or busy))
+        step = Step(self._number, taken, busy, last, self._pings())
         self._number += 1
         self._others.send(step)
         return step
 
-    def _take(self) -> tuple[list[Sequence[Frame]], list[bytes]]:
-        messages: list[Sequence[Frame]] = []
-        pings: list[bytes] = []
-        for taken in self._requests.take_raw(self._limit):
-            if isinstance(taken, DecodeError):
-                self._refuse(self._number, taken)
-            elif (token := ping_token(taken)) is not None:
-                pings.append(token)
-            else:
-                messages.append(taken)
-        return messages, pings
+    def _pings(self) -> Sequence[bytes]:
+        pings = self._requests.pings
+        if not pings:
+            return ()
+        self._requests.pings = []
+        return pings
+
+    def _refuse_all(self) -> None:
+        for error in self._requests.refused:
+            self._refuse(self._number, error)
+        self._requests.refused.clear()
 
     def reply(self, replies: Sequence[Any]) -> None:
         if len(replies) == 1:

@@ -2,9 +2,6 @@
 
 In the broadcast the first message of each step is rank 0's word: a msgpack array of flags and the
 tokens of pings. It always stands there, so that nothing that a client sends is taken for it.
-
-A ping comes through the queue of requests. Its first byte is the one that msgpack never uses, so no
-message of any group begins like it.
 """
 
 from __future__ import annotations
@@ -17,14 +14,11 @@ from . import wire
 from .sending import Frame
 from .steps import RawStep
 
-PING = b"\xc1msgping\x01"
-"""What a ping begins with; its token follows."""
-
 _BUSY = 1
 _LAST = 2
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Step:
     """What all ranks do next.
 
@@ -52,17 +46,6 @@ class Step:
 def unpack_step(raw: RawStep) -> Step:
     """Take a step of the broadcast apart."""
     word, *messages = raw.messages
-    flags, *pings = wire.unpack(_first(word))
+    head: Any = word[0]
+    flags, *pings = wire.unpack(head)
     return Step(raw.number, messages, bool(flags & _BUSY), bool(flags & _LAST), pings)
-
-
-def ping_token(frames: Sequence[Frame]) -> bytes | None:
-    """Return the token of a ping; None where a message is something else."""
-    head: Any = frames[0]
-    if type(head) is bytes and head.startswith(PING):
-        return head[len(PING) :]
-    return None
-
-
-def _first(frames: Sequence[Frame]) -> Any:
-    return frames[0]

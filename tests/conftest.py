@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,10 @@ settings.register_profile(
 )
 settings.register_profile("noshrink", phases=(Phase.explicit, Phase.generate))
 settings.load_profile("default")
+
+# A shell that starts a job in the background has it ignore Ctrl-C, and its children as well.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 EVERYTHING = Path(__file__).parent / "golden" / "good" / "everything" / "schema"
 

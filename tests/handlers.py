@@ -9,6 +9,7 @@ import ctypes
 import hashlib
 import os
 import signal
+import subprocess
 import sys
 import time
 from typing import Any
@@ -192,6 +193,10 @@ class Troubled(InferenceHandler):
     def hang(self) -> None:
         time.sleep(1e6)
 
+    def ignore_all(self) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self.hang()
+
     def hang_with_the_lock(self) -> None:
         # Unlike those of CDLL, its functions keep Python's lock.
         ctypes.PyDLL(None).sleep(1_000_000)
@@ -222,3 +227,11 @@ class Answering(Troubled):
 
 class NoHandler:
     """Is none."""
+
+
+class Nested(Echo):
+    """Has a process of its own, which does not look after its parent."""
+
+    def setup(self, context: WorkerContext) -> None:
+        super().setup(context)
+        self.child = subprocess.Popen(["sleep", "1000000"])

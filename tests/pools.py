@@ -15,7 +15,7 @@ from msgen.runtime.launch import WorkerPool
 from msgen.runtime.queues import HIGH_WATER_MARK, ZmqPullQueue, ZmqPushQueue
 from processes import CONTEXT, GENEROUS
 
-CODECS = {
+CODECS: dict[str, Any] = {
     "request_codec": "msgen.generated.backend:CODEC",
     "reply_codec": "msgen.generated.tokenizer:CODEC",
 }
@@ -62,6 +62,7 @@ def serving(handler: str, run: str, **options: Any) -> Iterator[Served]:
     options.setdefault("start_method", "forkserver")
     options.setdefault("ready_timeout", GENEROUS)
     options.setdefault("stop_timeout", GENEROUS)
+    security = options.pop("security", None)
     replies = ipc_address("replies", run)
     with ZmqPullQueue(
         replies, create=True, codec=tokenizer.CODEC, timeout=GENEROUS
@@ -75,6 +76,7 @@ def serving(handler: str, run: str, **options: Any) -> Iterator[Served]:
                 codec=backend.CODEC,
                 hwm=options.get("hwm", HIGH_WATER_MARK),
                 timeout=GENEROUS,
+                security=security,
             ) as push:
                 yield Served(pool, push, pull)
         finally:

@@ -9,6 +9,7 @@ import multiprocessing
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,12 @@ def finished(process: BaseProcess) -> None:
     """Wait until a process has ended well."""
     process.join(GENEROUS)
     assert process.exitcode == 0
+
+
+def answer(connection: Connection) -> Any:
+    """Return what another process sends; it may die without a word."""
+    assert connection.poll(GENEROUS), "the other process sent nothing"
+    return connection.recv()
 
 
 def until(condition: Callable[[], object], within: float = GENEROUS) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 from dataclasses import dataclass, field
@@ -74,7 +75,7 @@ class RandomValues:
             return self.record(self.built.schema.record(type_))
         if isinstance(type_, model.TensorType):
             return self._tensor(type_)
-        return choose.choice(_PLAIN)
+        return copy.deepcopy(choose.choice(_PLAIN))
 
     def _length(self, limit: int | None) -> int:
         if self._depth > _DEEP:

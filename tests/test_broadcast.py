@@ -40,7 +40,7 @@ from msgen.runtime.broadcast import StepPublisher, StepSubscriber
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
 from msgen.runtime.receiving import plain_frames
 from msgen.runtime.steps import STEP, WHO, pack_head
-from processes import CONTEXT, GENEROUS, finished, running, until
+from processes import CONTEXT, GENEROUS, answer, finished, running, until
 
 ROUNDS = int(os.environ.get("MSGEN_ROUNDS", "100"))
 
@@ -178,7 +178,7 @@ def test_slow_joiners_lose_nothing(addr: str) -> None:
             digests = []
             for mine, _ in pipes:
                 assert mine.poll(GENEROUS)
-                digests.append(mine.recv())
+                digests.append(answer(mine))
             assert digests[0] == digests[1]
 
 
@@ -327,8 +327,8 @@ def test_a_publisher_that_goes_is_noticed_after_its_last_step(addr: str) -> None
             pub.wait_for_subscribers()
             for number in range(50):
                 pub.put([user(number, 20_000)])
-        assert mine.recv() == "following"
-        taken, name, text = mine.recv()
+        assert answer(mine) == "following"
+        taken, name, text = answer(mine)
         assert (taken, name) == (50, PublisherLost.__name__)
         assert "this rank took 50 steps" in text
         finished(process)
@@ -342,7 +342,7 @@ def test_a_killed_publisher_is_noticed(addr: str) -> None:
     ):
         for number in range(30):
             assert sub.get(GENEROUS) == [user(number, 3), user(number, 20_000)]
-        assert mine.recv() == process.pid
+        assert answer(mine) == process.pid
         process.kill()
         with pytest.raises(PublisherLost):
             while True:

@@ -27,7 +27,7 @@ from msgen.runtime.queues import (
     ZmqPushQueue,
     ZmqSubQueue,
 )
-from processes import CONTEXT, GENEROUS, finished, running, until
+from processes import CONTEXT, GENEROUS, answer, finished, running, until
 
 ROUNDS = int(os.environ.get("MSGEN_KILLS", "10"))
 
@@ -89,7 +89,7 @@ def test_a_receiver_killed_while_receiving_is_replaced(
                     uid += 1
                 push.put(backend.ExitMsg(), GENEROUS)
                 assert mine.poll(GENEROUS)
-                uids = mine.recv()
+                uids = answer(mine)
                 finished(process)
         assert uids == list(range(uids[0], uid))
         assert uids[0] <= first_for_the_new

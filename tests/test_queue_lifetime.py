@@ -28,7 +28,7 @@ from msgen.runtime import (
     WrongThread,
 )
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
-from processes import CONTEXT, GENEROUS, finished, running
+from processes import CONTEXT, GENEROUS, answer, finished, running
 
 USES: dict[str, Callable[[Any], object]] = {
     "get": lambda queue: queue.get(timeout=0),
@@ -226,7 +226,7 @@ def test_messages_on_their_way_out_are_sent_after_stop(
     mine, theirs = CONTEXT.Pipe()
     with running(stop_unsent, addr, 60.0, theirs) as process:
         assert mine.poll(GENEROUS)
-        assert mine.recv() == "stopping"
+        assert answer(mine) == "stopping"
         with ZmqPullQueue(addr, create=True, codec=backend.CODEC) as pull:
             for uid in range(10):
                 assert pull.get(timeout=GENEROUS) == user(uid, 100_000)
@@ -241,7 +241,7 @@ def test_a_slow_receiver_gets_all_of_a_sender_that_stops(addr: str) -> None:
         running(put_until_full_and_stop, addr, theirs) as process,
     ):
         assert mine.poll(GENEROUS)
-        put = mine.recv()
+        put = answer(mine)
         assert put > 100
         for uid in range(put):
             assert pull.get(timeout=GENEROUS) == backend.AbortBackendMsg(uid)
@@ -290,8 +290,8 @@ def test_a_sender_that_nobody_listens_to_says_what_it_drops(
 def test_without_a_receiver_unsent_messages_keep_nobody_waiting(addr: str) -> None:
     mine, theirs = CONTEXT.Pipe()
     with running(stop_unsent, addr, 0.2, theirs) as process:
-        assert mine.recv() == "stopping"
-        assert 0.2 <= mine.recv() < 10
+        assert answer(mine) == "stopping"
+        assert 0.2 <= answer(mine) < 10
         finished(process)
 
 

@@ -32,7 +32,7 @@ from msgen.runtime.queues import (
     ZmqPushQueue,
     ZmqSubQueue,
 )
-from processes import CONTEXT, GENEROUS, finished, running, until
+from processes import CONTEXT, GENEROUS, answer, finished, running, until
 
 
 @pytest.fixture(scope="module")
@@ -374,7 +374,7 @@ def test_publishing_reaches_every_subscriber(addr: str) -> None:
             for uid in range(3_000):
                 pub.put(tokenizer.AbortMsg(uid), timeout=GENEROUS)
             for mine, _ in results:
-                assert mine.recv() == list(range(3_000))
+                assert answer(mine) == list(range(3_000))
             until(lambda: pub.subscribers == 0)
         pub.put(tokenizer.AbortMsg(1), timeout=0)
         pub.put_raw(tokenizer.encode(tokenizer.AbortMsg(1)), timeout=0)

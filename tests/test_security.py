@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from click.testing import CliRunner
 from msgen.cli import main
 from msgen.generated import backend
 from msgen.runtime import QueueEmpty, SecurityError
-from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
+from msgen.runtime.queues import ZmqAsyncPushQueue, ZmqPullQueue, ZmqPushQueue
 from msgen.runtime.security import Curve, make_keys
 from processes import GENEROUS
 
@@ -29,16 +31,20 @@ def server(security: Curve) -> ZmqPullQueue[Any]:
     )
 
 
+def loopback(pull: ZmqPullQueue[Any]) -> str:
+    return f"tcp://127.0.0.1:{pull.addr.rpartition(':')[2]}"
+
+
 def send(pull: ZmqPullQueue[Any], security: Curve | None) -> ZmqPushQueue[Any]:
-    port = pull.addr.rpartition(":")[2]
     push = ZmqPushQueue(
-        f"tcp://127.0.0.1:{port}",
+        loopback(pull),
         create=False,
         codec=backend.CODEC,
         security=security,
         linger=0,
     )
-    push.put(backend.ExitMsg())
+    with suppress(SecurityError):  # It may be refused before it has put anything.
+        push.put(backend.ExitMsg(), GENEROUS)
     return push
 
 
@@ -79,6 +85,39 @@ def test_with_a_list_only_those_on_it_are_let_in(keys: Any, how: str) -> None:
                 pull.get(timeout=0.3)
         with send(pull, Curve.client(public, mine_secret)):
             assert pull.get(GENEROUS) == backend.ExitMsg()
+
+
+def test_a_refused_client_is_told_instead_of_waiting_for_ever(keys: Any) -> None:
+    public, secret = keys("server")
+    known, _ = keys("known")
+    _, other = keys("other")
+    with (
+        server(Curve.server(secret, clients=[known])) as pull,
+        send(pull, Curve.client(public, other)) as push,
+        pytest.raises(SecurityError, match="refused this end's key") as caught,
+    ):
+        while True:  # until the refusal has come
+            push.put(backend.ExitMsg(), None)
+    assert push.addr in str(caught.value)
+
+
+async def put_until_refused(addr: str, security: Curve) -> None:
+    async with ZmqAsyncPushQueue(
+        addr, create=False, codec=backend.CODEC, security=security, linger=0
+    ) as push:
+        while True:
+            await push.put(backend.ExitMsg(), None)
+
+
+def test_a_refused_coroutine_is_told_as_well(keys: Any) -> None:
+    public, secret = keys("server")
+    known, _ = keys("known")
+    _, other = keys("other")
+    with (
+        server(Curve.server(secret, clients=[known])) as pull,
+        pytest.raises(SecurityError, match="refused this end's key"),
+    ):
+        asyncio.run(put_until_refused(loopback(pull), Curve.client(public, other)))
 
 
 def test_servers_with_and_without_lists_live_side_by_side(keys: Any) -> None:
