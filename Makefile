@@ -36,7 +36,7 @@ demo: $(VENV)/.runtime
 
 # Options of the server go in SERVE: make serve SERVE='--ranks 2 --port 8001'.
 serve: $(VENV)/.serve $(VENV)/.model
-	PYTHONPATH=examples $(BIN)/python -m serve $(SERVE)
+	PYTHONPATH=examples exec $(BIN)/python -m serve $(SERVE)
 
 test: lint types unit
 
