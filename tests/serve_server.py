@@ -13,7 +13,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +125,13 @@ class RunningServer:
         return code
 
     def assert_nothing_left(self) -> None:
-        until(lambda: not self.alive())
-        # The system shows a killed process's memory and files as gone only a moment later.
-        until(lambda: not list(self.folder.iterdir()))
+        # Waited for in a way that then shows what is left.
+        with suppress(AssertionError):
+            until(lambda: not self.alive())
+        assert [described(pid) for pid in self.alive()] == []
+        with suppress(AssertionError):
+            until(lambda: not list(self.folder.iterdir()))
+        assert [path.name for path in self.folder.iterdir()] == []
 
     def end(self) -> None:
         """Have it end, whatever state it is in."""
@@ -143,6 +147,14 @@ class RunningServer:
         assert self.launcher.stdout is not None and self.launcher.stderr is not None
         self.launcher.stdout.close()
         self.launcher.stderr.close()
+
+
+def described(pid: int) -> str:
+    """A process for people to read."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return f"{pid}, which has just ended"
 
 
 @contextmanager

@@ -27,7 +27,7 @@ _PRELOADED = [
     for name in ("api_server", "detokenizer", "engine", "tokenizer")
 ]
 
-_STOP_S = 8.0
+_STOP_S = 20.0
 _KILL_S = 5.0
 
 
