@@ -22,7 +22,7 @@ from types import FrameType
 READY = "ready"
 """What a child says when it can take messages; anything else is why it failed."""
 
-_LAST_PATIENCE_S = 5.0
+_LAST_PATIENCE_S = 15.0
 
 
 class Stopped(BaseException):

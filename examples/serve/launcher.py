@@ -133,6 +133,8 @@ class Server:
                 self._children.kill()
             self._pool.stop(drain=False, timeout=0)
             raise
+        finally:
+            self._wiring.remove_files()
 
     def _watch_pool(self) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from msgen.runtime.addresses import ipc_address
 
@@ -42,3 +43,8 @@ class Wiring:
     def frontend(self) -> str:
         """Where the API server takes replies from both."""
         return ipc_address("frontend", self.run)
+
+    def remove_files(self) -> None:
+        """Remove what killed processes left; only once none is left. Nobody else has these addresses."""
+        for addr in (self.tokenizer, self.backend, self.detokenizer, self.frontend):
+            Path(addr.removeprefix("ipc://")).unlink(missing_ok=True)
