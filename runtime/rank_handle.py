@@ -182,6 +182,8 @@ class RankHandle:
         """Let go of pipes; a process that lives ends by that."""
         self.pipe.close()
         self._stacks.close()
+        if not self.alive and self.pid:
+            self._process.close()
         if self._owns_end and self.end >= 0:
             os.close(self.end)
             self.end = -1

@@ -89,6 +89,16 @@ def test_a_pool_is_started_once_and_used_when_started() -> None:
     assert idle.stop()
 
 
+def test_pools_leave_no_descriptors_behind() -> None:
+    counts = []
+    for number in range(6):
+        with serving("Echo", f"again-{number}", ranks=2) as served:
+            served.pool.ping(GENEROUS)
+        counts.append(len(list(Path("/proc/self/fd").iterdir())))
+    # Each would leave ten; ZeroMQ's own come and go a little later.
+    assert counts[-1] - counts[1] < 8
+
+
 def use_in_a_fork(pool: WorkerPool) -> None:
     child = os.fork()
     if child == 0:
