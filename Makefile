@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo serve test lint types unit wheel bench clean
+.PHONY: demo serve test lint types unit python wheel check-wheel sanitize fuzz bench clean
 
+CODEC_TESTS := $(addprefix tests/test_,encoding.py decoding.py frames.py tensors.py versions.py native.py)
 NATIVE := $(wildcard runtime/native/*.[ch])
 
 $(VENV)/.runtime: setup.cfg setup.py constraints.txt pyproject.toml $(NATIVE)
@@ -38,7 +39,7 @@ demo: $(VENV)/.runtime
 serve: $(VENV)/.serve $(VENV)/.model
 	PYTHONPATH=examples exec $(BIN)/python -m serve $(SERVE)
 
-test: lint types unit
+test: lint types unit python
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -53,9 +54,29 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(BIN)/pytest --numprocesses auto --dist loadgroup --cov --cov-report=term
 
+# The codec's tests once more, with the engine that serves where there is no compiler.
+python: $(VENV)/.dev
+	MSGEN_CODEC=python $(BIN)/pytest --numprocesses auto $(CODEC_TESTS)
+
+# The wheel is made to run on any Linux of its age: see the tag that auditwheel gives it.
 wheel: $(VENV)/.dev
-	rm -rf dist
-	$(BIN)/python -m build --no-isolation --outdir dist .
+	rm -rf dist build
+	$(BIN)/python -m build --no-isolation --outdir build/dist .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist build/dist/*.whl
+	cp build/dist/*.tar.gz dist
+
+# Wheel and sdist, each in a fresh environment, against the tests of the codec.
+check-wheel: wheel
+	tests/check_wheel.sh dist/*.whl
+	tests/check_wheel.sh dist/*.tar.gz
+
+# The codec's tests with the memory of the compiled engine watched: takes about 20 minutes.
+sanitize: $(VENV)/.dev
+	tests/sanitize.sh
+
+# Ten minutes of coverage-guided fuzzing of the compiled decoder; needs clang.
+fuzz: $(VENV)/.dev
+	fuzz/run.sh
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/bench_codec.py

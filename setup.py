@@ -12,7 +12,7 @@ setup(
             "msgen.runtime._native",
             sources=sorted(map(str, NATIVE.glob("*.c"))),
             depends=sorted(map(str, NATIVE.glob("*.h"))),
-            extra_compile_args=["-std=c11", "-O3", "-fvisibility=hidden"],
+            extra_compile_args=["-std=c11", "-O3", "-g0", "-fvisibility=hidden"],
             # Without a C compiler the install goes on, and Python serves.
             optional=True,
         )

@@ -11,15 +11,21 @@ import numpy as np
 import torch
 from messages import CLASSES, Coder, Peer
 from msgen.generated import backend, common, tokenizer
+from msgen.runtime import ENGINE
 from peers_msgspec import msgspec_peer
 from peers_protobuf import protobuf_peer
 from peers_vllm import vllm_peer
 
+NATIVE = "msgen (native)"
+PYTHON = "msgen (python)"
+DICT = "dict + msgpack"
+MSGSPEC = "msgspec"
+
 
 def make_peers() -> list[Peer]:
-    """Return all peers; the first is msgen."""
+    """Return all peers; the first is msgen, with its compiled engine where it is there."""
     return [
-        msgen_peer(),
+        *msgen_peers(),
         dict_peer(),
         pickle_peer(),
         msgspec_peer(),
@@ -28,28 +34,33 @@ def make_peers() -> list[Peer]:
     ]
 
 
-def msgen_peer() -> Peer:
-    engine = getattr(backend.CODEC, "engine", "python")
+def msgen_peers() -> list[Peer]:
+    """Return msgen with its engines, the faster one first."""
     classes = {
         name: getattr(module, name)
         for name in CLASSES
         for module in (common, backend, tokenizer)
         if hasattr(module, name)
     }
-    return Peer(
-        f"msgen ({engine})",
+    codecs: dict[str, Any] = {"backend": backend.CODEC, "tokenizer": tokenizer.CODEC}
+    python = Peer(
+        PYTHON,
         classes,
         {
-            "backend": Coder(backend.encode, backend.decode),
-            "tokenizer": Coder(tokenizer.encode, tokenizer.decode),
+            name: Coder(codec._python.encode, codec._python.decode)
+            for name, codec in codecs.items()
         },
     )
+    if ENGINE == "python":
+        return [python]
+    coders = {name: Coder(codec.encode, codec.decode) for name, codec in codecs.items()}
+    return [Peer(NATIVE, classes, coders), python]
 
 
 def dict_peer() -> Peer:
     """Objects as dicts that name their class and fields, as mini-sglang sends them."""
     coder = Coder(_dict_encode, _dict_decode)
-    return Peer("dict + msgpack", CLASSES, {"backend": coder, "tokenizer": coder})
+    return Peer(DICT, CLASSES, {"backend": coder, "tokenizer": coder})
 
 
 def _dict_encode(msg: Any) -> bytes:

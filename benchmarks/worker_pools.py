@@ -81,7 +81,7 @@ class Receiver:
     def receive(self, messages: int) -> float:
         """Receive so many messages; return how many a second, from the first on."""
         expected = make_cases()[SMALL].message
-        first = self._queue.get_many(_MOST)
+        first = self._queue.get_many(BATCH)
         if any(each != expected for each in first):
             raise ValueError(f"expected {expected!r}, got {first!r}")
         start, got = perf_counter(), len(first)

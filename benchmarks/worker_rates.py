@@ -18,7 +18,7 @@ from worker_latency import ranks_text
 from worker_pools import RANKS, Receiver, Sender, replies_of
 
 _WARM_UP = 10 * BATCH
-_LEAST = 50 * BATCH
+_LEAST = 200 * BATCH
 DIRECT = "put_many and get_many"
 BATCHED = f"batches of {BATCH}"
 SINGLE = "one by one"

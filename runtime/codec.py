@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from . import native_engine, table
@@ -86,6 +87,7 @@ class Codec(Generic[M]):
         self._python = PythonEngine(layout)
         native = native_engine.make(layout, self._python)
         engine = self._python if native is None else native
+        self._native = native
         self.engine = "python" if native is None else "native"
         self.encode: Callable[[M], bytes] = engine.encode
         self.decode: Callable[[Buffer], M] = engine.decode
@@ -112,6 +114,8 @@ class Codec(Generic[M]):
         """
         if not self._has_payloads:
             return self.encode
+        if self._native is not None:
+            return partial(self._native.encode_for, threshold)
         encode_frames = self.encode_frames
 
         def encode(msg: M) -> bytes | list[Buffer]:

@@ -36,8 +36,13 @@ def exited_error(handle: RankHandle) -> WorkerError:
         message = f"was killed by {_signal_name(-code)}"
         if code == -signal.SIGKILL:
             message += "; if nobody did that, the machine ran out of memory"
-    else:
+    elif handle.has_begun:
         message = f"ended with exit code {code}; a handler must not end its process"
+    else:
+        message = (
+            f"ended with exit code {code}; the program that starts a pool is imported by the ranks, so "
+            "it needs: if __name__ == '__main__'"
+        )
     return WorkerError(
         f"rank {handle.rank}, {handle.doing}, {message}",
         handle.rank,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import addresses, binding
 from .blocking_queues import ZmqPushQueue
-from .errors import PingTimeout, QueueFull, WrongProcess
+from .errors import PingTimeout, QueueFull, WorkerError, WrongProcess
 from .guardian import Guardian
 from .names import load_codec
 from .rank_handle import RankHandle, block_interrupts, choose_context
@@ -58,7 +58,7 @@ class WorkerPool:
         stop_timeout: seconds that the ranks get to stop in order.
         dead_letters: file that keeps requests that are no valid messages; None keeps none.
         dead_letter_bytes: how large it may become.
-        hwm: messages that each of the two queues holds.
+        hwm, max_message_bytes: of the two queues; see `Endpoint`.
         requests_security, replies_security: CURVE keys of the two queues, for tcp.
         bind_replies: whether rank 0 binds the replies' queue, too.
         start_method: `spawn`, or `forkserver`.
@@ -241,20 +241,25 @@ class WorkerPool:
 
         Raises:
             PingTimeout: not every rank has answered in time; the pool goes on.
-            WorkerError: a rank has failed.
+            WorkerError: a rank has failed, or the pool has ended.
         """
         supervisor = self._started()
-        self.check()
+        self._check_running()
         token = secrets.token_bytes(8)
         start = time.monotonic()
         supervisor.expect(token)
         with contextlib.suppress(QueueFull):
             self._send_ping(token, timeout)
         missing = supervisor.wait_pongs(token, start + timeout - time.monotonic())
-        self.check()
+        self._check_running()
         if missing:
             raise self._ping_error(missing, timeout)
         return time.monotonic() - start
+
+    def _check_running(self) -> None:
+        self.check()
+        if self._started().ended:
+            raise WorkerError("the pool has ended; start a new one")
 
     def _send_ping(self, token: bytes, timeout: float) -> None:
         security = self._ping_keys
@@ -309,10 +314,10 @@ class WorkerPool:
 
     def _files(self) -> list[Path]:
         """Return the files that the ranks make, and may leave when they are killed."""
-        found = [
-            addresses.parse(addr, create=True).path
-            for addr in (self._plan.steps, self.addr)
-        ]
+        bound = [self._plan.steps, self.addr]
+        if self._plan.replies.create:
+            bound.append(self._plan.replies.addr)
+        found = [addresses.parse(addr, create=True).path for addr in bound]
         return [
             Path(self._plan.rendezvous),
             *(path for path in found if path is not None),

@@ -10,6 +10,7 @@ where the message was too large to keep.
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import logging
 import os
@@ -106,35 +107,46 @@ class DeadLetters:
     def append(self, step: int, frames: Sequence[Frame], error: DecodeError) -> None:
         """Keep a message with its error, if there is room."""
         data: list[Any] = [bytes(frame) for frame in frames]  # type: ignore[arg-type]
+        size = sum(map(len, data))
         letter = {
             "time": time(),
             "step": step,
             "error": type(error).__name__,
             "path": error.path,
             "reason": error.reason,
-            "bytes": sum(map(len, data)),
-            "frames": [base64.b64encode(each).decode() for each in data] or None,
+            "bytes": size,
+            "frames": None,
         }
-        if not self._write(letter):
-            self._write({**letter, "frames": None})
+        if data and size < self._limit:
+            frames64 = [base64.b64encode(each).decode() for each in data]
+            if self._write({**letter, "frames": frames64}):
+                return
+        self._write(letter)
 
     def _write(self, letter: dict[str, Any]) -> bool:
+        """Append a letter; say whether there was room for it."""
         line = json.dumps(letter).encode() + b"\n"
         try:
-            if os.fstat(self._file).st_size + len(line) > self._limit:
-                if not self._full:
-                    self._full = True
-                    _log.warning(
-                        "%s: %d bytes are reached; not every bad message is kept any more",
-                        self._path,
-                        self._limit,
-                    )
+            size = os.fstat(self._file).st_size
+            if size + len(line) > self._limit:
+                self._warn_of_limit()
                 return False
-            os.write(self._file, line)
+            if os.write(self._file, line) < len(line):
+                os.ftruncate(self._file, size)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             # A full disk must not stop the engine.
             _log.warning("%s: cannot be written: %s", self._path, error.strerror)
         return True
+
+    def _warn_of_limit(self) -> None:
+        if not self._full:
+            self._full = True
+            _log.warning(
+                "%s: the limit of %d bytes is reached; not every bad message is kept any more",
+                self._path,
+                self._limit,
+            )
 
     def close(self) -> None:
         """Close the file."""

@@ -129,6 +129,11 @@ class RankHandle:
         elif kind == ENDED:
             self.in_order = True
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has told anything yet."""
+        return self._at != _STARTING
+
     def order(self, what: bytes) -> None:
         """Give it an order, if it still listens."""
         with contextlib.suppress(OSError):
@@ -136,7 +141,7 @@ class RankHandle:
 
     def reap(self) -> None:
         """Take note of its end, and end what it has started."""
-        if self._at != _STARTING:
+        if self.has_begun:
             # The number of its group is not given to another one while any of it lives.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -157,7 +162,7 @@ class RankHandle:
 
     def stacks(self) -> str:
         """Return the stacks of its threads; empty where they cannot be had."""
-        if not self.alive or self._at == _STARTING:
+        if not (self.alive and self.has_begun):
             return ""
         # Before its first report, the signal would end it.
         with contextlib.suppress(ProcessLookupError):
@@ -177,6 +182,8 @@ class RankHandle:
         """Let go of pipes; a process that lives ends by that."""
         self.pipe.close()
         self._stacks.close()
+        if not self.alive and self.pid:
+            self._process.close()
         if self._owns_end and self.end >= 0:
             os.close(self.end)
             self.end = -1

@@ -17,6 +17,7 @@ import torch
 
 from .blocking_queues import ZmqPushQueue
 from .codec import Codec
+from .errors import DecodeError
 from .handler import WorkerContext
 from .meeting import LocalMeeting, Meeting
 from .names import load_codec, load_handler
@@ -154,7 +155,7 @@ def _run(
         )
     )
     reporter.at("waiting for the other ranks")
-    end, quarantine = opened.finish(plan, stop)
+    end, quarantine = opened.finish(plan, stop, clock)
     reporter.ready(opened.addr)
     InferenceWorker(
         handler,
@@ -221,18 +222,25 @@ class _First:
         )
         self.addr = self._requests.addr
 
-    def finish(self, plan: RankPlan, stop: StopRequest) -> tuple[WorkerEnd, Quarantine]:
+    def finish(
+        self, plan: RankPlan, stop: StopRequest, clock: StepClock
+    ) -> tuple[WorkerEnd, Quarantine]:
         others: Broadcast | NoOthers = NoOthers()
         if self._publisher is not None:
             self._publisher.wait_for_subscribers(timeout=plan.ready_timeout)
             others = Broadcast(self._publisher)
+
+        def refuse(step: int, error: DecodeError) -> None:
+            clock.refuse()
+            self._quarantine.take(step, (), error)
+
         end = FirstRank(
             self._requests,
             self._replies,
             others,
             stop,
             plan.max_step_messages,
-            lambda step, error: self._quarantine.take(step, (), error),
+            refuse,
         )
         return end, self._quarantine
 
@@ -254,7 +262,9 @@ class _Other:
         self._codec = requests
         self._stack = stack
 
-    def finish(self, plan: RankPlan, stop: StopRequest) -> tuple[WorkerEnd, Quarantine]:
+    def finish(
+        self, plan: RankPlan, stop: StopRequest, clock: StepClock
+    ) -> tuple[WorkerEnd, Quarantine]:
         steps, security = self._meeting.connect()
         subscriber = self._stack.enter_context(
             StepSubscriber(

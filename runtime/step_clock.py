@@ -64,6 +64,10 @@ class StepClock:
             cells[_BAD] += bad
         cells[_SINCE] = 0
 
+    def refuse(self) -> None:
+        """Count a message that was left out before its step."""
+        self._cells[_BAD] += 1
+
     @property
     def running(self) -> tuple[int, float] | None:
         """The number of the step that runs, and its seconds so far; None between steps."""

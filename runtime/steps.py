@@ -6,8 +6,8 @@ eight bytes, by which ranks subscribe, and a msgpack array `[publisher, number, 
 frames of each message.
 
 A subscriber announces itself by a subscription that no step matches; so ZeroMQ tells the publisher
-of its end, too. Now and then, and when it has to wait, it says how many steps it has taken, by a
-message upstream.
+of its end, too. Now and then, and when it has waited for a moment, it says how many steps it has
+taken, by a message upstream.
 """
 
 from __future__ import annotations

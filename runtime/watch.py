@@ -12,13 +12,15 @@ import os
 import signal
 import threading
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, NoReturn
 
 from . import context
 from .stop_request import StopRequest
 
 DRAIN = b"drain"
 STOP = b"stop"
+
+_LOOK_EVERY_S = 0.5
 
 
 class Watch:
@@ -49,19 +51,25 @@ class Watch:
         waited: list[Any] = [
             each for each in (self._pipe, parent_end) if each is not None
         ]
-        while waited:
-            ready = wait(waited)
-            if parent_end in ready:
+        # Where a process has no descriptor, its children's new parent tells of its end.
+        looks = parent_end is None and os.getppid() == self._parent
+        while True:
+            ready = wait(waited, _LOOK_EVERY_S if looks else None)
+            if parent_end in ready or (looks and os.getppid() != self._parent):
                 leave()
-            try:
-                assert self._pipe is not None
-                order = self._pipe.recv_bytes()
-            except (EOFError, OSError):
-                leave()
-            if order == DRAIN:
-                self._stop.drain()
-            elif order == STOP:
-                self._stop.stop()
+            if self._pipe in ready:
+                self._obey()
+
+    def _obey(self) -> None:
+        assert self._pipe is not None
+        try:
+            order = self._pipe.recv_bytes()
+        except (EOFError, OSError):
+            leave()
+        if order == DRAIN:
+            self._stop.drain()
+        elif order == STOP:
+            self._stop.stop()
 
 
 def process_end(pid: int) -> int | None:
@@ -72,7 +80,7 @@ def process_end(pid: int) -> int | None:
     return None
 
 
-def leave() -> None:
+def leave() -> NoReturn:
     """End this process at once, with the processes that it started, and leave no socket files."""
     context.remove_files()
     if os.getpgrp() == os.getpid():

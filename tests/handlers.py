@@ -148,6 +148,18 @@ class Together(InferenceHandler):
         return [token(message.uid) for message in messages]
 
 
+class TogetherOnGpu(InferenceHandler):
+    """Counts the ranks in each step, by NCCL."""
+
+    def setup(self, context: WorkerContext) -> None:
+        self.context = context
+
+    def step(self, messages: list[Any]) -> list[Any]:
+        ranks = torch.ones(1, device=self.context.device)
+        dist.all_reduce(ranks, group=self.context.group)
+        return [token(message.uid, int(ranks)) for message in messages]
+
+
 class Troubled(InferenceHandler):
     """Gets into trouble at a certain request.
 
@@ -189,6 +201,9 @@ class Troubled(InferenceHandler):
 
     def exhaust(self) -> None:
         bytearray(1 << 60)
+
+    def exhaust_gpu(self) -> None:
+        torch.empty(1 << 50, dtype=torch.uint8, device=self.context.device)
 
     def hang(self) -> None:
         time.sleep(1e6)

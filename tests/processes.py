@@ -20,7 +20,7 @@ GENEROUS = 120.0
 CONTEXT = multiprocessing.get_context("forkserver")
 # Installed modules: the server of Python 3.11 does not look into the tests' folder.
 CONTEXT.set_forkserver_preload(
-    ["msgen.generated.backend", "msgen.generated.tokenizer", "msgen.runtime.broadcast"]
+    ["msgen.generated.backend", "msgen.generated.tokenizer", "msgen.runtime.launch"]
 )
 
 

@@ -115,6 +115,8 @@ class Comparison:
         threshold = self.choose.choice(_THRESHOLDS)
         frames = codec._python.encode_frames(message, threshold)
         assert Outcome(strict.encode_frames(message, threshold)) == Outcome(frames)
+        either = strict.encode_for(threshold, message)
+        assert Outcome([either] if type(either) is bytes else either) == Outcome(frames)
         assert Outcome(strict.decode_frames(frames)) == Outcome(
             codec._python.decode_frames(frames)
         )

@@ -17,7 +17,7 @@ import pytest
 from children import user
 from handlers import TROUBLE, token
 from msgen.generated import backend, tokenizer
-from msgen.runtime import WrongProcess
+from msgen.runtime import WorkerError, WrongProcess
 from msgen.runtime.addresses import ipc_address
 from msgen.runtime.launch import WorkerPool, main
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
@@ -73,6 +73,8 @@ def test_a_handler_may_end_the_pool(ranks: int) -> None:
         assert served.pool.wait(GENEROUS)
         assert served.replies(1) == [token(1)]
         served.pool.check()
+        with pytest.raises(WorkerError, match="the pool has ended"):
+            served.pool.ping()
 
 
 def test_a_pool_is_started_once_and_used_when_started() -> None:
@@ -85,6 +87,16 @@ def test_a_pool_is_started_once_and_used_when_started() -> None:
     with pytest.raises(ValueError, match="is not started"):
         idle.ping()
     assert idle.stop()
+
+
+def test_pools_leave_no_descriptors_behind() -> None:
+    counts = []
+    for number in range(6):
+        with serving("Echo", f"again-{number}", ranks=2) as served:
+            served.pool.ping(GENEROUS)
+        counts.append(len(list(Path("/proc/self/fd").iterdir())))
+    # Each would leave ten; ZeroMQ's own come and go a little later.
+    assert counts[-1] - counts[1] < 8
 
 
 def use_in_a_fork(pool: WorkerPool) -> None:
@@ -135,6 +147,28 @@ def test_a_program_that_forgets_its_pool_ends_it(run_dir: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert not is_alive(int(done.stdout))
+
+
+def test_a_program_that_the_ranks_cannot_import_is_told(run_dir: Path) -> None:
+    """It starts a pool whenever it is imported."""
+    path = run_dir.parent / "unguarded.py"
+    path.write_text(
+        "import sys\n"
+        "from msgen.runtime.launch import WorkerPool\n"
+        "from pools import CODECS\n"
+        "WorkerPool('handlers:Echo', replies=sys.argv[1], **CODECS).start()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, path, ipc_address("replies", "unguarded")],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        timeout=GENEROUS,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "rank 0, while starting its process, ended with exit code 1; " in done.stderr
+    assert "it needs: if __name__ == '__main__'" in done.stderr
 
 
 def test_requests_over_tcp_have_keys_and_pings_get_through(tmp_path: Path) -> None:

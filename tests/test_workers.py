@@ -14,8 +14,8 @@ import pytest
 from children import user
 from handlers import token
 from msgen.generated import backend, tokenizer
-from msgen.runtime import PingTimeout, QueueFull
-from msgen.runtime.quarantine import read_dead_letters
+from msgen.runtime import DecodeError, PingTimeout, QueueFull
+from msgen.runtime.quarantine import DeadLetters, read_dead_letters
 from pools import Served, serving
 from processes import GENEROUS, until
 
@@ -148,6 +148,7 @@ def test_a_message_over_the_limit_is_left_out(ranks: int) -> None:
     """Each of its frames is small enough to pass; together they are too large."""
     with serving("Together", "large", ranks=ranks, max_message_bytes=100_000) as served:
         served.push.put_raw([b"head", bytes(60_000), bytes(60_000)])
+        until(lambda: served.pool.stats[0].bad_messages == 1)
         served.ask(user(1, 20_000))
         assert served.replies(1) == [token(1)]
         # Many that are each within the limit make a step that is larger.
@@ -197,3 +198,33 @@ def test_a_ping_says_which_rank_hangs() -> None:
         assert caught.value.ranks == (1,)
         served.pool.check()
     assert not served.pool.stop()
+
+
+def test_a_file_of_dead_letters_stays_within_its_limit(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "letters"
+    letters = DeadLetters(path, 2_000)
+    error = DecodeError("backend", "no message")
+    letters.append(1, [b"x" * 900], error)
+    letters.append(2, [b"x" * 900], error)  # Its frames have no room, and it has.
+    letters.append(3, [b"x" * 5_000], error)
+    for step in range(4, 20):
+        letters.append(step, [b"y"], error)
+    letters.close()
+    kept = list(read_dead_letters(path))
+    assert [each.step for each in kept[:3]] == [1, 2, 3]
+    assert [each.frames for each in kept[:3]] == [[b"x" * 900], None, None]
+    assert (kept[0].path, kept[0].reason) == ("backend", "no message")
+    assert path.stat().st_size <= 2_000
+    assert len(kept) < 19
+    assert caplog.text.count("the limit of 2000 bytes is reached") == 1
+
+
+def test_a_file_of_dead_letters_on_a_full_disk_stops_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    letters = DeadLetters("/dev/full", 1 << 20)
+    letters.append(1, [b"x"], DecodeError("backend", "no message"))
+    letters.close()
+    assert "/dev/full: cannot be written: No space left on device" in caplog.text

@@ -8,8 +8,9 @@
 typedef struct {
     const Plan *plan;
     Writer writer;
+    bool makes_frames;      /* or else all payloads stay in the array */
     Py_ssize_t threshold;   /* bytes from which a payload gets a frame of its own */
-    PyObject *frame_writer; /* runtime/frames.py's; NULL where all payloads stay in the array */
+    PyObject *frame_writer; /* runtime/frames.py's, NULL before it is needed */
     PyObject *frames;       /* its list of buffers */
     int64_t *sizes;         /* of the symbols of the record that is written, -1 before the first */
 } Encoder;
@@ -217,7 +218,18 @@ static bool put_bin(Encoder *encoder, const void *data, Py_ssize_t size, PyObjec
 }
 
 static bool goes_into_frame(const Encoder *encoder, Py_ssize_t size, bool is_inline) {
-    return encoder->frame_writer != NULL && !is_inline && size >= encoder->threshold;
+    return encoder->makes_frames && !is_inline && size >= encoder->threshold;
+}
+
+static bool open_frames(Encoder *encoder) {
+    if (encoder->frames != NULL) {
+        return true;
+    }
+    encoder->frame_writer = new_frame_writer(encoder->threshold);
+    if (encoder->frame_writer != NULL) {
+        encoder->frames = PyObject_GetAttrString(encoder->frame_writer, "buffers");
+    }
+    return encoder->frames != NULL && PyList_CheckExact(encoder->frames);
 }
 
 static bool encode_bytes(Encoder *encoder, PyObject *value, Py_ssize_t max_len, bool is_inline) {
@@ -226,7 +238,8 @@ static bool encode_bytes(Encoder *encoder, PyObject *value, Py_ssize_t max_len, 
     }
     Py_ssize_t size = PyBytes_GET_SIZE(value);
     if (goes_into_frame(encoder, size, is_inline)) {
-        return PyList_Append(encoder->frames, value) == 0 && put_frame_index(encoder);
+        return open_frames(encoder) && PyList_Append(encoder->frames, value) == 0 &&
+               put_frame_index(encoder);
     }
     return put_bin(encoder, PyBytes_AS_STRING(value), size, value);
 }
@@ -444,15 +457,15 @@ static bool encode_tensor_in_python(Encoder *encoder, const Node *node, PyObject
     int rank;
     int64_t shape[MAX_RANK];
     PyErr_Clear();
-    if (!writer_flush(&encoder->writer) ||
+    bool may_frame = encoder->makes_frames && !is_inline;
+    if (!writer_flush(&encoder->writer) || (may_frame && !open_frames(encoder)) ||
         (node->tensor->has_symbols &&
          (!read_shape(value, &rank, shape) ||
           !match_symbols(encoder, node->tensor, rank, shape)))) {
         return false;
     }
-    PyObject *frame_writer = is_inline ? NULL : encoder->frame_writer;
     PyObject *slot = PyObject_CallFunctionObjArgs(
-        node->tensor->encode, value, frame_writer == NULL ? Py_None : frame_writer, NULL);
+        node->tensor->encode, value, may_frame ? encoder->frame_writer : Py_None, NULL);
     if (slot == NULL) {
         return false;
     }
@@ -463,7 +476,7 @@ static bool encode_tensor_in_python(Encoder *encoder, const Node *node, PyObject
 
 /* Append a tensor's memory to the frames, without a copy. */
 static bool add_frame(Encoder *encoder, PyObject *value) {
-    if (!writer_flush(&encoder->writer)) {
+    if (!writer_flush(&encoder->writer) || !open_frames(encoder)) {
         return false;
     }
     PyObject *view = tensor_view_of(value);
@@ -751,35 +764,34 @@ PyObject *encode_whole(const Plan *plan, PyObject *message) {
 
 static PyObject *finish_frames(Encoder *encoder) {
     PyObject *head = writer_finish(&encoder->writer);
-    if (head == NULL || PyList_Insert(encoder->frames, 0, head) < 0) {
-        Py_XDECREF(head);
+    if (head == NULL || encoder->frames == NULL || PyList_GET_SIZE(encoder->frames) == 0) {
+        return head;
+    }
+    if (PyList_Insert(encoder->frames, 0, head) < 0) {
+        Py_DECREF(head);
         return NULL;
     }
     Py_DECREF(head);
     return Py_NewRef(encoder->frames);
 }
 
-/* Return a message as a list of its head and payload frames; NULL as above. */
+/* Return a message as bytes where no payload is large, else as a list of its head and payload
+ * frames; NULL as above. */
 PyObject *encode_framed(const Plan *plan, PyObject *message, Py_ssize_t threshold) {
-    Encoder encoder = {.plan = plan, .threshold = threshold};
     Record *record = find_root(plan, message);
-    PyObject *result = NULL;
     if (record == NULL) {
         return NULL;
     }
-    encoder.frame_writer = new_frame_writer(threshold);
-    if (encoder.frame_writer == NULL) {
+    Encoder encoder = {.plan = plan, .makes_frames = true, .threshold = threshold};
+    if (!writer_open(&encoder.writer)) {
         return NULL;
     }
-    encoder.frames = PyObject_GetAttrString(encoder.frame_writer, "buffers");
-    if (encoder.frames != NULL && PyList_CheckExact(encoder.frames) &&
-        writer_open(&encoder.writer)) {
-        if (encode_root(&encoder, record, message)) {
-            result = finish_frames(&encoder);
-        }
-        writer_close(&encoder.writer);
+    PyObject *result = NULL;
+    if (LIKELY(encode_root(&encoder, record, message))) {
+        result = finish_frames(&encoder);
     }
+    writer_close(&encoder.writer);
     Py_XDECREF(encoder.frames);
-    Py_DECREF(encoder.frame_writer);
+    Py_XDECREF(encoder.frame_writer);
     return result;
 }

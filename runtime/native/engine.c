@@ -45,6 +45,17 @@ static PyObject *engine_encode(Engine *engine, PyObject *message) {
     return give_up() ? PyObject_CallOneArg(engine->encode, message) : NULL;
 }
 
+/* Return a list of one object, which it takes over. */
+static PyObject *alone(PyObject *object) {
+    PyObject *list = PyList_New(1);
+    if (list == NULL) {
+        Py_DECREF(object);
+        return NULL;
+    }
+    PyList_SET_ITEM(list, 0, object);
+    return list;
+}
+
 PyDoc_STRVAR(encode_frames_doc,
              "encode_frames($self, /, msg, threshold=65536)\n--\n\n"
              "Encode a message of the group into frames.\n\n"
@@ -72,11 +83,36 @@ static PyObject *engine_encode_frames(Engine *engine, PyObject *args, PyObject *
     }
     if (is_usable) {
         PyObject *result = encode_framed(engine->plan, message, threshold);
-        if (result != NULL) {
-            return result;
+        if (LIKELY(result != NULL)) {
+            return PyBytes_CheckExact(result) ? alone(result) : result;
         }
     }
     return give_up() ? PyObject_Call(engine->encode_frames, args, kwargs) : NULL;
+}
+
+PyDoc_STRVAR(encode_for_doc,
+             "encode_for($self, threshold, msg, /)\n--\n\n"
+             "Encode a message of the group to its only frame, or else to its frames.\n\n"
+             "Raises:\n"
+             "    EncodeError: a value does not fit its field; `path` names it.");
+
+static PyObject *engine_encode_for(Engine *engine, PyObject *const *args, Py_ssize_t count) {
+    if (!is_alive(engine)) {
+        return NULL;
+    }
+    if (count != 2) {
+        return PyErr_Format(PyExc_TypeError, "encode_for takes a threshold and a message");
+    }
+    Py_ssize_t threshold = PyLong_AsSsize_t(args[0]);
+    if (threshold == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    PyObject *result = encode_framed(engine->plan, args[1], threshold);
+    if (LIKELY(result != NULL)) {
+        return result;
+    }
+    return give_up() ? PyObject_CallFunctionObjArgs(engine->encode_frames, args[1], args[0], NULL)
+                     : NULL;
 }
 
 /* Decode a head alone; NULL where Python should try, at times with an error set. */
@@ -267,6 +303,7 @@ static PyMethodDef engine_methods[] = {
     {"encode", (PyCFunction)engine_encode, METH_O, encode_doc},
     {"encode_frames", (PyCFunction)(void (*)(void))engine_encode_frames,
      METH_VARARGS | METH_KEYWORDS, encode_frames_doc},
+    {"encode_for", (PyCFunction)(void (*)(void))engine_encode_for, METH_FASTCALL, encode_for_doc},
     {"decode", (PyCFunction)engine_decode, METH_O, decode_doc},
     {"decode_frames", (PyCFunction)engine_decode_frames, METH_O, decode_frames_doc},
     {"decode_received", (PyCFunction)(void (*)(void))engine_decode_received, METH_FASTCALL,

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Installs a wheel or an sdist into a fresh environment and runs the codec's tests against it.
+set -euo pipefail
+package=$(realpath "$1")
+cd "$(dirname "$0")/.."
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+python3 -m venv "$folder/venv"
+"$folder/venv/bin/python" -m pip install --quiet --disable-pip-version-check \
+    --constraint constraints.txt "$package[dev]"
+cp -r tests schema setup.cfg "$folder"
+cd "$folder" # where no source can be found in place of what was installed
+MSGEN_CODEC=native venv/bin/pytest --numprocesses auto -p no:cacheprovider \
+    tests/test_encoding.py tests/test_decoding.py tests/test_frames.py tests/test_tensors.py \
+    tests/test_engines.py tests/test_native.py tests/test_versions.py tests/test_vectors.py
