@@ -52,7 +52,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy --config-file setup.cfg tests benchmarks examples
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest --numprocesses auto --dist loadgroup --cov --cov-report=term
+	$(BIN)/pytest --numprocesses auto --cov --cov-report=term
 
 # The codec's tests once more, with the engine that serves where there is no compiler.
 python: $(VENV)/.dev

@@ -18,9 +18,6 @@ from processes import GENEROUS, until
 from serve.api_server import MOST_BODY_BYTES
 from serve_server import CONTEXT, MODEL, RunningServer, Servers, starting
 
-# All in one process of pytest-xdist, so that they share the servers.
-pytestmark = pytest.mark.xdist_group("serve")
-
 PARIS = [{"role": "user", "content": "What is the capital of France?"}]
 STORY = [{"role": "user", "content": "Tell me a long story about the sea."}]
 QUESTIONS = [
