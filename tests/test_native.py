@@ -178,6 +178,22 @@ def test_a_patched_constructor_is_called(messages: Any) -> None:
     assert len(made) == 2
 
 
+def test_a_constructor_with_other_code_is_called(messages: Any) -> None:
+    frame = messages.encode(messages.Nothing())
+    made = []
+    init = messages.Nothing.__init__
+    code = init.__code__
+    init.__globals__["made"] = made
+    init.__code__ = compile(
+        "def told(self): made.append(self)", "told.py", "exec"
+    ).co_consts[0]
+    messages.decode(frame)
+    assert len(made) == 1
+    init.__code__ = code
+    messages.decode(frame)
+    assert len(made) == 1
+
+
 def test_a_patched_getattr_and_setattr_are_called(messages: Any) -> None:
     msg = tiny(messages)
     frame = messages.encode(msg)
@@ -243,6 +259,23 @@ def test_a_message_can_be_resurrected(messages: Any) -> None:
     gc.collect()
     assert kept == [tiny(messages)] * 10
     assert all(map(gc.is_tracked, kept))
+
+
+def test_memory_of_a_finalized_message_makes_messages_that_are_finalized(
+    messages: Any,
+) -> None:
+    frame = messages.encode(tiny(messages))
+    kept, ended = [], []
+    messages.Tiny.__del__ = lambda self: kept.append(self)
+    for _ in range(10):
+        messages.decode(frame)
+    del messages.Tiny.__del__
+    kept.clear()
+    messages.Tiny.__del__ = lambda self: ended.append(1)
+    for _ in range(10):
+        messages.decode(frame)
+    del messages.Tiny.__del__
+    assert len(ended) == 10
 
 
 def test_subclasses_of_every_kind_are_freed_in_order(messages: Any) -> None:

@@ -810,7 +810,7 @@ static bool decode_with_symbols(Decoder *decoder, const Record *record, PyObject
 
 /* Read `count` slots into a new instance, made without its `__init__`. */
 static PyObject *decode_record(Decoder *decoder, Record *record, Py_ssize_t count, int depth) {
-    if (UNLIKELY(!record_is_intact(record))) {
+    if (UNLIKELY(!record_is_constructible(record))) {
         return NULL;
     }
     if (record->is_recursive) {

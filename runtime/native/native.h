@@ -144,6 +144,7 @@ typedef struct {
 struct Record {
     PyTypeObject *cls;
     PyObject *init;        /* the `__init__` that the generator gave it */
+    PyObject *init_code;   /* and what that does */
     unsigned int version;  /* the class's state at the last check, 0 for none */
     bool is_intact;        /* the class was as generated at that state */
     bool is_recursive;
@@ -186,6 +187,11 @@ static inline bool record_is_intact(Record *record) {
         return record->is_intact;
     }
     return record_check(record);
+}
+
+/* Say whether an instance made without `__init__` is what `__init__` would make of it. */
+static inline bool record_is_constructible(Record *record) {
+    return record_is_intact(record) && PyFunction_GET_CODE(record->init) == record->init_code;
 }
 
 static inline size_t class_hash(const PyTypeObject *cls) {

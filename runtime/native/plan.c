@@ -304,6 +304,12 @@ static bool build_record(Builder *builder, Record *record, PyObject *from) {
     }
     bool kept = keep(builder, record->init) && keep(builder, cls);
     Py_DECREF(record->init); /* the plan's now */
+    if (!PyFunction_Check(record->init)) {
+        PyErr_Format(PyExc_ValueError, "%s has no __init__ of its own", record->cls->tp_name);
+        return false;
+    }
+    record->init_code = PyFunction_GET_CODE(record->init);
+    kept = kept && keep(builder, record->init_code);
     record->fields = allocate(record->count, sizeof(Field));
     return kept && record->fields != NULL;
 }
