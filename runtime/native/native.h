@@ -30,6 +30,7 @@
 
 enum {
     MAX_DEPTH = 64,    /* times that a recursive record may stand inside itself */
+    MAX_NESTING = 400, /* open containers: with more it is for Python to say what goes */
     PLAIN_DEPTH = 32,  /* levels of lists and dicts in a value of type `any` */
     MAX_RANK = 64,     /* dimensions of a tensor */
     MAX_SYMBOLS = 64,  /* dimension symbols of a record; plan.c refuses more */
@@ -241,9 +242,11 @@ typedef struct {
     int dtype;       /* its number on the wire */
     int rank;
     int64_t *shape;
+    PyObject *storage; /* keeps the memory alive whatever the tensor is made to be; NULL if empty */
 } TensorView;
 
-bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange_api);
+bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange_api,
+                       PyObject *count_modes);
 bool tensors_have_api(void);
 PyObject *tensors_decodable(void);
 bool tensor_is_plain(PyObject *value);
