@@ -68,6 +68,7 @@ fuzz: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/bench_codec.py
 	$(BIN)/python benchmarks/bench_queues.py
+	$(BIN)/python benchmarks/bench_workers.py
 
 clean:
 	rm -rf $(VENV) build dist src/msgen.egg-info

@@ -1,7 +1,8 @@
 """The runtime: codecs, queues and broadcasts that carry their messages.
 
 `import msgen.runtime` loads the codec and the errors; queues are in `msgen.runtime.queues`, the
-broadcast of steps in `msgen.runtime.broadcast`, addresses in `msgen.runtime.addresses`.
+broadcast of steps in `msgen.runtime.broadcast`, addresses in `msgen.runtime.addresses`, inference
+workers in `msgen.runtime.worker` and `msgen.runtime.launch`.
 
 `ENGINE` says what serves the codecs of this process, `native` or `python`; the environment variable
 `MSGEN_CODEC` chooses, and `msgen.runtime.native_engine.why_not` says why it is Python.
@@ -18,6 +19,7 @@ from .errors import (
     MessageTooLarge,
     MsgenError,
     NotAMessage,
+    PingTimeout,
     PublisherLost,
     QueueClosed,
     QueueEmpty,
@@ -31,6 +33,8 @@ from .errors import (
     StepGap,
     SubscribersMissing,
     UnknownMessage,
+    WorkerError,
+    WorkersNotReady,
     WrongProcess,
     WrongThread,
 )
@@ -48,6 +52,7 @@ __all__ = [
     "MessageTooLarge",
     "MsgenError",
     "NotAMessage",
+    "PingTimeout",
     "PublisherLost",
     "QueueClosed",
     "QueueEmpty",
@@ -61,6 +66,8 @@ __all__ = [
     "StepGap",
     "SubscribersMissing",
     "UnknownMessage",
+    "WorkerError",
+    "WorkersNotReady",
     "WrongProcess",
     "WrongThread",
 ]

@@ -125,6 +125,13 @@ def remove_file(path: Path, file: tuple[int, int] | None) -> None:
             path.unlink()
 
 
+def remove_stale_file(path: Path) -> None:
+    """Remove the socket file of a process that was killed; one that somebody listens on stays."""
+    with contextlib.suppress(AddressError, OSError), locked(path.parent):
+        if path.is_socket() and _listener(path) is None:
+            path.unlink()
+
+
 def _make_way(text: str, path: Path) -> None:
     """Make sure that binding to a path takes nothing from anybody."""
     try:

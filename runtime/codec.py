@@ -47,6 +47,7 @@ class Codec(Generic[M]):
         decode_frames: a head and payload frames to a message; raises DecodeError.
         decode_received: the same, for a reader that has the head and can fetch what follows;
             raises DecodeError.
+        records: the description table of its structs and messages, by class.
         batch: makes the group's batch message of a list of its messages; None without a batch.
 
     A frame of `encode_frames` may be a view of a tensor of the message: change the tensor only
@@ -72,6 +73,7 @@ class Codec(Generic[M]):
         self.version = version
         self.fingerprint = fingerprint
         self.batch = batch
+        self.records = records
         layout = Layout(
             group=group,
             version=version,

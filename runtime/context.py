@@ -126,6 +126,15 @@ def leave(resident: Resident) -> None:
         _home.residents.discard(resident)
 
 
+def remove_files() -> None:
+    """Remove the socket files of what is open, for a process that is about to end at once."""
+    if _home is not None:
+        for resident in list(_home.residents):
+            remove = getattr(resident, "remove_socket_file", None)
+            if remove is not None:
+                remove()
+
+
 def _get_home() -> _Home:
     global _home
     with _lock:

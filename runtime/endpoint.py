@@ -274,6 +274,11 @@ class Endpoint:
         """Refuse all use, in a forked child."""
         self._owner = _NOBODY
 
+    def remove_socket_file(self) -> None:
+        """Remove the file of a bound ipc address; from any thread, before the process is ended."""
+        if self._path is not None and self._socket is not None:
+            binding.remove_file(self._path, self._file)
+
     # Use
 
     def _check_owner(self) -> None:

@@ -270,3 +270,78 @@ class StepGap(_WithAttributes, BroadcastError):
         super().__init__(text)
         self.expected = expected
         self.got = got
+
+
+class WorkerError(_WithAttributes):
+    """A worker process failed, and its pool with it: all ranks are ended.
+
+    Attributes:
+        rank: which one failed first; None where the pool as a whole did.
+        type: the name of the exception's class, such as `ValueError` or `torch.OutOfMemoryError`;
+            `Exited` for a process that ended without a word, `StepTimeout` for a step that took
+            too long.
+        message: the exception's text.
+        traceback: of the exception, or the stacks of the threads that hang; may be empty.
+        messages: those of the step that failed, decoded, as many as could be sent along.
+        step: its number; None outside of a step.
+        exit_code: of the process, negative for a signal's number; None while it was running.
+    """
+
+    _names: tuple[str, ...] = (
+        "rank",
+        "type",
+        "message",
+        "traceback",
+        "messages",
+        "step",
+        "exit_code",
+    )
+
+    def __init__(
+        self,
+        text: str,
+        rank: int | None = None,
+        type: str = "",  # noqa: A002
+        message: str = "",
+        traceback: str = "",
+        messages: tuple[Any, ...] = (),
+        step: int | None = None,
+        exit_code: int | None = None,
+    ) -> None:
+        super().__init__(text)
+        self.rank = rank
+        self.type = type
+        self.message = message
+        self.traceback = traceback
+        self.messages = messages
+        self.step = step
+        self.exit_code = exit_code
+
+
+class WorkersNotReady(WorkerError):
+    """Not all ranks of a pool were ready in time; all are ended.
+
+    Attributes:
+        ranks: those that were not, in order.
+        traceback: the stacks of their threads.
+    """
+
+    _names = ("ranks", "traceback")
+
+    def __init__(self, text: str, ranks: tuple[int, ...], traceback: str = "") -> None:
+        super().__init__(text, ranks[0], "NotReady", text, traceback)
+        self.ranks = ranks
+
+
+class PingTimeout(WorkerError):
+    """A ping was not answered by every rank in time; the pool goes on.
+
+    Attributes:
+        ranks: those that did not answer, in order.
+    """
+
+    _names = ("ranks",)
+
+    def __init__(self, text: str, ranks: tuple[int, ...]) -> None:
+        super().__init__(text, ranks[0], "PingTimeout", text)
+        self.ranks = ranks

@@ -6,8 +6,8 @@ eight bytes, by which ranks subscribe, and a msgpack array `[publisher, number, 
 frames of each message.
 
 A subscriber announces itself by a subscription that no step matches; so ZeroMQ tells the publisher
-of its end, too. Now and then, and when it has to wait, it says how many steps it has taken, by a
-message upstream.
+of its end, too. Now and then, and when it has waited for a moment, it says how many steps it has
+taken, by a message upstream.
 """
 
 from __future__ import annotations
@@ -146,19 +146,41 @@ def decode_step(codec: Codec[M], step: RawStep) -> list[M]:
     Raises:
         StepDecodeError: some are not valid; it has the others, and those.
     """
+    return decode_messages(codec, step.number, step.messages)
+
+
+def decode_messages(
+    codec: Codec[M], number: int, messages: Sequence[Sequence[Frame]]
+) -> list[M]:
+    """Decode the messages of a step, given without it.
+
+    Raises:
+        StepDecodeError: as for `decode_step`.
+    """
+    decode = codec.decode
+    try:
+        return [
+            decode(frames[0])
+            if len(frames) == 1 and type(frames[0]) is bytes
+            else _decode(codec, frames)
+            for frames in messages
+        ]
+    except DecodeError:
+        pass
     good: list[M] = []
     bad: list[tuple[int, Any, DecodeError]] = []
-    for index, frames in enumerate(step.messages):
+    for index, frames in enumerate(messages):
         try:
-            if len(frames) == 1 and type(frames[0]) is bytes:
-                good.append(codec.decode(frames[0]))
-            else:
-                good.append(codec.decode_frames(plain_frames(frames)))
+            good.append(_decode(codec, frames))
         except DecodeError as error:
             bad.append((index, frames, error))
-    if bad:
-        raise StepDecodeError(step.number, good, bad)
-    return good
+    raise StepDecodeError(number, good, bad)
+
+
+def _decode(codec: Codec[M], frames: Sequence[Frame]) -> M:
+    if len(frames) == 1 and type(frames[0]) is bytes:
+        return codec.decode(frames[0])
+    return codec.decode_frames(plain_frames(frames))
 
 
 class StepDecoder(Endpoint, Generic[M]):

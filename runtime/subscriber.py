@@ -7,6 +7,7 @@ import os
 import select
 from collections.abc import Callable
 from itertools import repeat
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import zmq
@@ -33,6 +34,9 @@ from .steps import (
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+
+_TELL_AFTER_S = 0.02
 
 
 class StepSubscriber(StepDecoder[M]):
@@ -133,15 +137,20 @@ class StepSubscriber(StepDecoder[M]):
     def _receive_head(self, timeout: Timeout) -> bytes:
         recv: Callable[[int], bytes] = self._recv
         deadline = self._deadline(timeout)
+        tell_at = 0.0
         while True:
             # What it had sent before it went comes first.
             try:
                 return recv(NOW)
             except zmq.Again:
                 self._gone = self._publisher_left() or self._gone
-            if self._next and self._told != self._next:
-                # A rank that waits has said all; one that takes nothing says nothing. Sending looks
-                # at the socket, so what it has must be looked for again.
+            if self._next and self._told != self._next and not self._gone:
+                # A rank that waits for long has said all; one that takes nothing says nothing. To
+                # say it after every step would cost both ends more than the step.
+                tell_at = tell_at or monotonic() + _TELL_AFTER_S
+                if self._wait(tell_at if deadline is None else min(tell_at, deadline)):
+                    continue
+                # Sending looks at the socket, so what it has must be looked for again.
                 self._tell()
                 continue
             if self._gone:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,20 @@ def pull(addr: str) -> Iterator[ZmqPullQueue[Any]]:
     """A queue that is bound to the address."""
     with ZmqPullQueue(addr, create=True, codec=backend.CODEC) as queue:
         yield queue
+
+
+@pytest.fixture
+def run_dir(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of socket files, of this test alone; nothing may be left in it."""
+    with tempfile.TemporaryDirectory(prefix="msgen-", dir="/tmp") as short:
+        folder = Path(short) / "run"
+        monkeypatch.setenv("MSGEN_RUNTIME_DIR", str(folder))
+        yield folder
+        assert not folder.exists() or not list(folder.iterdir())
+
+
+@pytest.fixture(params=[1, 2])
+def ranks(request: pytest.FixtureRequest) -> int:
+    """How many ranks a pool has."""
+    count: int = request.param
+    return count

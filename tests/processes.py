@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 GENEROUS = 120.0
@@ -19,7 +20,7 @@ GENEROUS = 120.0
 CONTEXT = multiprocessing.get_context("forkserver")
 # Installed modules: the server of Python 3.11 does not look into the tests' folder.
 CONTEXT.set_forkserver_preload(
-    ["msgen.generated.backend", "msgen.generated.tokenizer", "msgen.runtime.broadcast"]
+    ["msgen.generated.backend", "msgen.generated.tokenizer", "msgen.runtime.launch"]
 )
 
 
@@ -54,3 +55,12 @@ def until(condition: Callable[[], object], within: float = GENEROUS) -> None:
     while not condition():
         assert time.monotonic() < deadline, "waited too long"
         time.sleep(0.005)
+
+
+def is_alive(pid: int) -> bool:
+    """Say whether a process is there and has not ended."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"

@@ -6,8 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,13 +19,6 @@ PATIENCE = 300
 def blocks(name: str, kind: str) -> list[str]:
     text = (ROOT / name).read_text(encoding="utf-8")
     return re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)
-
-
-@pytest.fixture
-def run_dir() -> Iterator[Path]:
-    """A short folder for socket files, of this test alone."""
-    with tempfile.TemporaryDirectory(prefix="msgen-", dir="/tmp") as short:
-        yield Path(short) / "run"
 
 
 def run(script: Path, run_dir: Path, *path: Path) -> str:
@@ -47,10 +38,19 @@ def run(script: Path, run_dir: Path, *path: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("number", range(len(blocks("docs/runtime.md", "python"))))
-def test_the_runtimes_examples_run(number: int, tmp_path: Path, run_dir: Path) -> None:
+EXAMPLES = [
+    (name, number)
+    for name in ("docs/runtime.md", "docs/workers.md")
+    for number in range(len(blocks(name, "python")))
+]
+
+
+@pytest.mark.parametrize(("name", "number"), EXAMPLES)
+def test_the_runtimes_examples_run(
+    name: str, number: int, tmp_path: Path, run_dir: Path
+) -> None:
     script = tmp_path / "example.py"
-    script.write_text(blocks("docs/runtime.md", "python")[number], encoding="utf-8")
+    script.write_text(blocks(name, "python")[number], encoding="utf-8")
     run(script, run_dir)
 
 

@@ -10,6 +10,7 @@ from msgen.runtime import (
     DecodeError,
     EncodeError,
     MsgenError,
+    PingTimeout,
     QueueClosed,
     QueueFull,
     RankLost,
@@ -20,6 +21,8 @@ from msgen.runtime import (
     StepGap,
     SubscribersMissing,
     UnknownMessage,
+    WorkerError,
+    WorkersNotReady,
     WrongThread,
 )
 
@@ -63,6 +66,12 @@ def test_attributes_survive_pickling() -> None:
             StepDecodeError(3, [1], [(1, [b"x"], DecodeError("a", "b"))]),
             ("step", "messages"),
         ),
+        (
+            WorkerError("failed", 1, "ValueError", "bad", "trace", (1,), 7, -9),
+            WorkerError._names,
+        ),
+        (WorkersNotReady("late", (1, 2), "stacks"), ("rank", "ranks", "traceback")),
+        (PingTimeout("late", (0,)), ("rank", "ranks", "type")),
         (QueueClosed("closed"), ()),
         (WrongThread("thread"), ()),
     ],
