@@ -26,6 +26,7 @@ def configure(
     tensor: type,
     parameter: type,
     exchange_api: object,
+    count_modes: Callable[[], int] | None,
     view_of: Callable[[Any], memoryview],
     frame_writer: type[FrameWriter],
 ) -> None: ...

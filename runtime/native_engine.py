@@ -50,6 +50,7 @@ else:
             tensor=torch.Tensor,
             parameter=torch.nn.Parameter,
             exchange_api=getattr(torch.Tensor, "__dlpack_c_exchange_api__", None),
+            count_modes=getattr(torch._C, "_len_torch_function_stack", None),
             view_of=view,
             frame_writer=FrameWriter,
         )

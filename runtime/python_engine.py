@@ -90,7 +90,7 @@ class PythonEngine:
         prefix, pack, encoders = self._prefix, self._pack, self._layout.encoders
         encode_slowly = self._encode_slowly
 
-        def encode(msg: Any) -> bytes:
+        def encode(msg: Any, /) -> bytes:
             """Encode a message of the group.
 
             Raises:
@@ -140,7 +140,7 @@ class PythonEngine:
         unpackb = wire.unpackb
         decode_slowly = self._decode_slowly
 
-        def decode(data: Buffer) -> Any:
+        def decode(data: Buffer, /) -> Any:
             """Decode a message of the group.
 
             Raises:
@@ -163,7 +163,7 @@ class PythonEngine:
         unpackb = wire.unpackb
         decode_slowly = self._decode_slowly
 
-        def decode_frames(frames: Sequence[Buffer]) -> Any:
+        def decode_frames(frames: Sequence[Buffer], /) -> Any:
             """Decode a message of the group from its frames.
 
             Args:

@@ -276,7 +276,10 @@ def _payload(
     if size >= _COPY_BELOW:
         return view(tensor)
     array = _arrays.get(size) or _array_of(size)
-    return array.from_address(tensor.data_ptr()).raw
+    address = tensor.data_ptr()
+    if not address and size:
+        raise Unfit  # ctypes would make up the bytes
+    return array.from_address(address).raw
 
 
 def _check_memory(tensor: torch.Tensor) -> None:

@@ -89,6 +89,8 @@ class RandomValues:
         if dims is None:
             dims = ("_",) * self.random.randint(0, 3)
         shape = [self._size(dim) for dim in dims]
+        if type_.max_len is not None and math.prod(shape) > type_.max_len:
+            return self._tensor(type_)  # sizes of fixed dims and symbols are small
         dtype = type_.dtype
         if dtype == "any":
             dtype = self.random.choice(model.DTYPES)

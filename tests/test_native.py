@@ -13,14 +13,17 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+import msgpack
+import numpy as np
 import pytest
 import torch
-from building import Built, built
+from building import Built, built, write_schema
 from conftest import EVERYTHING
-from engines import NATIVE, GaveUp, strict_engine
+from engines import NATIVE, GaveUp, Outcome, outcome, strict_engine
 from msgen.generated import backend, common, tokenizer
 from msgen.runtime import ENGINE, DecodeError, EncodeError, native_engine
 from processes import GENEROUS
+from torch.overrides import TorchFunctionMode
 
 MESSAGES = int(os.environ.get("MSGEN_REFCOUNT_MESSAGES", "200000"))
 """Messages over which reference counts must stay flat; the documented long run makes ten million."""
@@ -178,6 +181,22 @@ def test_a_patched_constructor_is_called(messages: Any) -> None:
     assert len(made) == 2
 
 
+def test_a_constructor_with_other_code_is_called(messages: Any) -> None:
+    frame = messages.encode(messages.Nothing())
+    made: list[Any] = []
+    init = messages.Nothing.__init__
+    code = init.__code__
+    init.__globals__["made"] = made
+    init.__code__ = compile(
+        "def told(self): made.append(self)", "told.py", "exec"
+    ).co_consts[0]
+    messages.decode(frame)
+    assert len(made) == 1
+    init.__code__ = code
+    messages.decode(frame)
+    assert len(made) == 1
+
+
 def test_a_patched_getattr_and_setattr_are_called(messages: Any) -> None:
     msg = tiny(messages)
     frame = messages.encode(msg)
@@ -243,6 +262,23 @@ def test_a_message_can_be_resurrected(messages: Any) -> None:
     gc.collect()
     assert kept == [tiny(messages)] * 10
     assert all(map(gc.is_tracked, kept))
+
+
+def test_memory_of_a_finalized_message_makes_messages_that_are_finalized(
+    messages: Any,
+) -> None:
+    frame = messages.encode(tiny(messages))
+    kept, ended = [], []
+    messages.Tiny.__del__ = lambda self: kept.append(self)
+    for _ in range(10):
+        messages.decode(frame)
+    del messages.Tiny.__del__
+    kept.clear()
+    messages.Tiny.__del__ = lambda self: ended.append(1)
+    for _ in range(10):
+        messages.decode(frame)
+    del messages.Tiny.__del__
+    assert len(ended) == 10
 
 
 def test_subclasses_of_every_kind_are_freed_in_order(messages: Any) -> None:
@@ -552,3 +588,139 @@ def test_decoding_makes_no_room_for_what_is_not_there(messages: Any) -> None:
         for position in range(1, len(good)):
             with pytest.raises(DecodeError):
                 messages.decode(good[:position] + code)
+
+
+# What an attack found
+
+
+def both(codec: Any, call: str, argument: Any) -> Outcome:
+    """Return what both engines give, which is the same."""
+    native = outcome(getattr(codec, call), argument)
+    assert native == outcome(getattr(codec._python, call), argument)
+    return native
+
+
+@pytest.fixture
+def small(tmp_path: Any) -> Iterator[Any]:
+    """A group with a tensor of any kind, and a dict whose keys are enum members."""
+    text = """
+group: small
+receiver: r
+enums:
+  Reason: {values: {one: 1, other: 2}, unknown: other}
+messages:
+  Anything: {tag: 1, fields: {value: "tensor[any, *]"}}
+  Counts: {tag: 2, fields: {counts: "dict[Reason, int]"}}
+"""
+    schema = write_schema(tmp_path / "schema", {"small.yaml": text})
+    with built(tmp_path, schema) as made:
+        yield made.module("small")
+
+
+def with_slots(module: Any, tag: int, *slots: Any) -> bytes:
+    header = module.CODEC._python._prefix | tag
+    return bytes(msgpack.packb([header, *slots]))
+
+
+def test_of_equal_keys_the_last_wins_in_both(small: Any) -> None:
+    data = with_slots(small, 2, {1: 0})
+    assert data[-3:] == b"\x81\x01\x00"
+    data = data[:-3] + b"\x83\x05\x0a\x06\x14\x05\x1e"  # {5: 10, 6: 20, 5: 30}
+    value = both(small.CODEC, "decode", data).value
+    assert value == small.Counts({small.Reason.other: 20})
+
+
+@pytest.mark.parametrize(
+    "shape", [[0, 2**58, 2**58], [2**58, 0, 2**58], [2**62, 0], [0, 2**63 - 1]]
+)
+def test_sizes_beside_a_zero_may_be_beyond_counting(
+    small: Any, shape: list[int]
+) -> None:
+    both(small.CODEC, "decode", with_slots(small, 1, [11, *shape, b""]))
+
+
+def test_a_tensor_without_memory_is_an_error(small: Any) -> None:
+    zeros = torch._efficientzerotensor((70,))
+    error = both(small.CODEC, "encode", small.Anything(zeros)).error
+    assert isinstance(error, EncodeError)
+
+
+def test_sizes_that_are_no_ints_are_left_to_python(small: Any) -> None:
+    class Odd(torch.Tensor):
+        @property
+        def shape(self) -> Any:  # type: ignore[override]
+            return (np.int64(3),)
+
+    tensor = torch.arange(3).as_subclass(Odd)
+    assert isinstance(
+        both(small.CODEC, "encode", small.Anything(tensor)).error, EncodeError
+    )
+
+
+class Meddling(TorchFunctionMode):
+    """Hears of every call of torch, and does something at the first."""
+
+    def __init__(self, act: Any) -> None:
+        self.act = act
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        act, self.act = self.act, None
+        if act is not None:
+            act()
+        return func(*args, **(kwargs or {}))
+
+
+def test_memory_can_be_taken_away_under_a_mode(messages: Any) -> None:
+    msg = tensors(messages)
+    expected = messages.encode(msg)
+    with Meddling(lambda: None):
+        assert messages.encode(msg) == expected
+    storage = msg.pos.untyped_storage()
+    with Meddling(lambda: storage.resize_(8)), pytest.raises(EncodeError):
+        messages.encode(msg)
+
+
+def test_other_threads_may_look_at_everything_while_one_decodes(messages: Any) -> None:
+    """The collector knows no list that is not complete."""
+    halves = [torch.zeros(1 << 20, dtype=torch.float16) for _ in range(4)]
+    frame = messages.encode(tensors(messages, lst=halves))
+    stop = threading.Event()
+
+    def look() -> None:
+        while not stop.is_set():
+            for each in gc.get_objects():
+                if type(each) in (list, tuple) and len(each) == 4:
+                    list(each)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        for _ in range(20):
+            assert len(messages.decode(frame).lst) == 4
+    finally:
+        stop.set()
+        thread.join(GENEROUS)
+
+
+def test_a_tensor_may_get_other_memory_while_it_is_copied() -> None:
+    msg = user(1 << 20)
+    zeros, ones = torch.zeros(1 << 20).int(), torch.ones(1 << 20).int()
+    stop = threading.Event()
+
+    def exchange() -> None:
+        while not stop.is_set():
+            msg.input_ids.data = zeros.clone()
+            msg.input_ids.data = ones.clone()
+
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    try:
+        for _ in range(100):
+            decoded = backend.decode(backend.encode(msg))
+            assert isinstance(decoded, backend.UserMsg)
+            assert decoded.input_ids.numel() == 1 << 20
+    finally:
+        stop.set()
+        thread.join(GENEROUS)

@@ -17,6 +17,7 @@ typedef struct {
     const Plan *plan;
     const unsigned char *at, *end;
     Py_ssize_t budget; /* items that may still be announced: each takes a byte at least */
+    int nesting;       /* containers and records that are open */
     Frames *frames;
     int64_t *sizes; /* of the symbols of the record that is read, -1 before the first */
 } Decoder;
@@ -26,6 +27,15 @@ static PyObject *decode_record(Decoder *decoder, Record *record, Py_ssize_t coun
 
 static inline Py_ssize_t left(const Decoder *decoder) {
     return decoder->end - decoder->at;
+}
+
+/* Open a container: where they are many, Python's own limits say how it ends. */
+static inline bool enter(Decoder *decoder) {
+    if (UNLIKELY(decoder->nesting == MAX_NESTING)) {
+        return false;
+    }
+    decoder->nesting++;
+    return true;
 }
 
 static inline uint16_t load_u16(const unsigned char *at) {
@@ -239,7 +249,8 @@ static PyObject *decode_enum(Decoder *decoder, const Enum *type) {
 
 /* Text and bytes */
 
-static bool is_ascii(const unsigned char *text, Py_ssize_t size) {
+static bool is_ascii(const void *data, Py_ssize_t size) {
+    const unsigned char *text = data;
     Py_ssize_t index = 0;
     for (; index + 8 <= size; index += 8) {
         uint64_t word;
@@ -262,13 +273,19 @@ static PyObject *decode_text(Decoder *decoder, Py_ssize_t max_len) {
     }
     const unsigned char *text = decoder->at;
     decoder->at += size;
-    PyObject *value;
-    if (LIKELY(size > 1 && is_ascii(text, size))) {
+    PyObject *value = NULL;
+    if (LIKELY(size > 1)) {
         value = PyUnicode_New(size, 0x7f);
-        if (value != NULL) {
-            memcpy(PyUnicode_1BYTE_DATA(value), text, (size_t)size);
+        if (value == NULL) {
+            return NULL;
         }
-    } else {
+        /* The copy is looked at: what was received may be changed by others meanwhile. */
+        memcpy(PyUnicode_1BYTE_DATA(value), text, (size_t)size);
+        if (UNLIKELY(!is_ascii(PyUnicode_1BYTE_DATA(value), size))) {
+            Py_CLEAR(value);
+        }
+    }
+    if (value == NULL) {
         value = PyUnicode_DecodeUTF8((const char *)text, size, NULL);
     }
     if (value != NULL && PyUnicode_GET_LENGTH(value) > max_len) {
@@ -344,42 +361,61 @@ static PyObject *decode_bytes(Decoder *decoder, Py_ssize_t max_len, bool is_inli
 
 /* Containers */
 
-static PyObject *decode_list(Decoder *decoder, const Node *node, int depth, bool is_inline) {
-    Py_ssize_t count;
-    if (!take_array(decoder, &count) || count > node->max_len) {
-        return NULL;
-    }
+/* The collector hears of a list or tuple when it is complete: it may run at any allocation, and
+ * show what it knows of to anybody. */
+static PyObject *new_list(Py_ssize_t count) {
     PyObject *list = PyList_New(count);
-    if (list == NULL) {
-        return NULL;
-    }
-    for (Py_ssize_t index = 0; index < count; index++) {
-        PyObject *item = decode_value(decoder, node->items, depth, is_inline);
-        if (UNLIKELY(item == NULL)) {
-            Py_DECREF(list);
-            return NULL;
-        }
-        PyList_SET_ITEM(list, index, item);
+    if (LIKELY(list != NULL)) {
+        PyObject_GC_UnTrack(list);
     }
     return list;
 }
 
+static PyObject *end_list(Decoder *decoder, PyObject *list) {
+    decoder->nesting--;
+    if (LIKELY(list != NULL)) {
+        PyObject_GC_Track(list);
+    }
+    return list;
+}
+
+static PyObject *decode_list(Decoder *decoder, const Node *node, int depth, bool is_inline) {
+    Py_ssize_t count;
+    if (!take_array(decoder, &count) || count > node->max_len || !enter(decoder)) {
+        return NULL;
+    }
+    PyObject *list = new_list(count);
+    for (Py_ssize_t index = 0; list != NULL && index < count; index++) {
+        PyObject *item = decode_value(decoder, node->items, depth, is_inline);
+        if (UNLIKELY(item == NULL)) {
+            Py_CLEAR(list);
+            break;
+        }
+        PyList_SET_ITEM(list, index, item);
+    }
+    return end_list(decoder, list);
+}
+
 static PyObject *decode_tuple(Decoder *decoder, const Node *node, int depth, bool is_inline) {
     Py_ssize_t count;
-    if (!take_array(decoder, &count) || count != node->count) {
+    if (!take_array(decoder, &count) || count != node->count || !enter(decoder)) {
         return NULL;
     }
-    PyObject *tuple = PyTuple_New(count);
-    if (tuple == NULL) {
-        return NULL;
+    PyObject *tuple = PyTuple_New(count); /* never empty: the schema sees to it, plan.c as well */
+    if (tuple != NULL) {
+        PyObject_GC_UnTrack(tuple);
     }
-    for (Py_ssize_t index = 0; index < count; index++) {
+    for (Py_ssize_t index = 0; tuple != NULL && index < count; index++) {
         PyObject *item = decode_value(decoder, &node->items[index], depth, is_inline);
         if (item == NULL) {
-            Py_DECREF(tuple);
-            return NULL;
+            Py_CLEAR(tuple);
+            break;
         }
         PyTuple_SET_ITEM(tuple, index, item);
+    }
+    decoder->nesting--;
+    if (tuple != NULL) {
+        PyObject_GC_Track(tuple);
     }
     return tuple;
 }
@@ -394,7 +430,7 @@ static bool store(PyObject *dict, PyObject *key, PyObject *item) {
 
 static PyObject *decode_dict(Decoder *decoder, const Node *node, int depth, bool is_inline) {
     Py_ssize_t count;
-    if (!take_map(decoder, &count) || count > node->max_len) {
+    if (!take_map(decoder, &count) || count > node->max_len || !enter(decoder)) {
         return NULL;
     }
     PyObject *dict = PyDict_New();
@@ -408,6 +444,10 @@ static PyObject *decode_dict(Decoder *decoder, const Node *node, int depth, bool
             Py_CLEAR(dict);
         }
     }
+    decoder->nesting--;
+    if (dict != NULL && UNLIKELY(PyDict_GET_SIZE(dict) != count)) {
+        Py_CLEAR(dict); /* which of equal keys wins is for Python to say */
+    }
     return dict;
 }
 
@@ -415,10 +455,10 @@ static PyObject *decode_plain(Decoder *decoder, int depth);
 
 static PyObject *decode_plain_list(Decoder *decoder, int depth) {
     Py_ssize_t count;
-    if (depth == 0 || !take_array(decoder, &count)) {
+    if (depth == 0 || !take_array(decoder, &count) || !enter(decoder)) {
         return NULL;
     }
-    PyObject *list = PyList_New(count);
+    PyObject *list = new_list(count);
     for (Py_ssize_t index = 0; list != NULL && index < count; index++) {
         PyObject *item = decode_plain(decoder, depth - 1);
         if (item == NULL) {
@@ -427,7 +467,7 @@ static PyObject *decode_plain_list(Decoder *decoder, int depth) {
         }
         PyList_SET_ITEM(list, index, item);
     }
-    return list;
+    return end_list(decoder, list);
 }
 
 static PyObject *decode_plain_dict(Decoder *decoder, int depth) {
@@ -442,6 +482,10 @@ static PyObject *decode_plain_dict(Decoder *decoder, int depth) {
         if (!store(dict, key, item)) {
             Py_CLEAR(dict);
         }
+    }
+    decoder->nesting--;
+    if (dict != NULL && UNLIKELY(PyDict_GET_SIZE(dict) != count)) {
+        Py_CLEAR(dict); /* which of equal keys wins is for Python to say */
     }
     return dict;
 }
@@ -573,15 +617,17 @@ static bool take_shape(Decoder *decoder, int rank, int64_t *shape) {
 }
 
 static bool has_size(int dtype, int rank, const int64_t *shape, Py_ssize_t size) {
-    uint64_t bytes = (uint64_t)tensor_item_size(dtype);
+    int64_t bytes = tensor_item_size(dtype), without_zeros = bytes;
     for (int axis = 0; axis < rank; axis++) {
-        /* No size beside a zero may be beyond what torch can multiply. */
-        if (shape[axis] > PY_SSIZE_T_MAX / 16 / (int64_t)(bytes == 0 ? 1 : bytes)) {
+        int64_t least_one = shape[axis] > 0 ? shape[axis] : 1;
+        /* Sizes beside a zero could be beyond what strides can count. */
+        if (least_one > PY_SSIZE_T_MAX / without_zeros) {
             return false;
         }
-        bytes *= (uint64_t)shape[axis];
+        without_zeros *= least_one;
+        bytes *= shape[axis];
     }
-    return bytes == (uint64_t)size;
+    return bytes == size;
 }
 
 static PyObject *decode_shaped(Decoder *decoder, const Node *node, bool is_inline) {
@@ -655,14 +701,14 @@ static bool match_options(Decoder *decoder, const Union *alternatives, PyObject 
     if (!tensors_have_api() || !tensor_read(tensor, &view)) {
         return false;
     }
+    bool matches = true;
     for (Py_ssize_t index = 0; index < alternatives->count; index++) {
         const Node *option = &alternatives->options[index];
-        if (option->kind == KIND_TENSOR &&
-            !match_symbols(decoder, option->tensor, view.rank, view.shape)) {
-            return false;
-        }
+        matches = matches && (option->kind != KIND_TENSOR ||
+                              match_symbols(decoder, option->tensor, view.rank, view.shape));
     }
-    return true;
+    Py_XDECREF(view.storage);
+    return matches;
 }
 
 static PyObject *decode_union(Decoder *decoder, const Node *node, int depth) {
@@ -810,17 +856,11 @@ static bool decode_with_symbols(Decoder *decoder, const Record *record, PyObject
 
 /* Read `count` slots into a new instance, made without its `__init__`. */
 static PyObject *decode_record(Decoder *decoder, Record *record, Py_ssize_t count, int depth) {
-    if (UNLIKELY(!record_is_intact(record))) {
+    if (UNLIKELY(!record_is_constructible(record) || (record->is_recursive && depth == 0) ||
+                 !enter(decoder))) {
         return NULL;
     }
-    if (record->is_recursive) {
-        if (depth == 0) {
-            return NULL;
-        }
-        depth--;
-    } else {
-        depth = MAX_DEPTH;
-    }
+    depth = record->is_recursive ? depth - 1 : MAX_DEPTH;
     PyObject *message = LIKELY(record->is_compact) ? instance_new(record->cls)
                                                     : record->cls->tp_alloc(record->cls, 0);
     if (UNLIKELY(message == NULL)) {
@@ -829,6 +869,7 @@ static PyObject *decode_record(Decoder *decoder, Record *record, Py_ssize_t coun
     bool done = LIKELY(record->symbols == 0)
                     ? decode_fields(decoder, record, message, count, depth)
                     : decode_with_symbols(decoder, record, message, count, depth);
+    decoder->nesting--;
     if (LIKELY(record->is_compact)) {
         PyObject_GC_Track(message);
     }

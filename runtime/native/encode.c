@@ -12,11 +12,21 @@ typedef struct {
     Py_ssize_t threshold;   /* bytes from which a payload gets a frame of its own */
     PyObject *frame_writer; /* runtime/frames.py's, NULL before it is needed */
     PyObject *frames;       /* its list of buffers */
+    int nesting;            /* containers and records that are open */
     int64_t *sizes;         /* of the symbols of the record that is written, -1 before the first */
 } Encoder;
 
 static bool encode_value(Encoder *encoder, const Node *node, PyObject *value, int depth,
                          bool is_inline);
+
+/* Open a container: where they are many, Python's own limits say how it ends. */
+static inline bool enter(Encoder *encoder) {
+    if (UNLIKELY(encoder->nesting == MAX_NESTING)) {
+        return false;
+    }
+    encoder->nesting++;
+    return true;
+}
 
 static inline bool put_one(Encoder *encoder, unsigned char byte) {
     unsigned char *at = writer_room(&encoder->writer, 1);
@@ -279,7 +289,7 @@ static bool encode_list(Encoder *encoder, const Node *node, PyObject *value, int
         return false;
     }
     Py_ssize_t count = PyList_GET_SIZE(value);
-    if (count > node->max_len || !put_array(encoder, count)) {
+    if (count > node->max_len || !enter(encoder) || !put_array(encoder, count)) {
         return false;
     }
     for (Py_ssize_t index = 0; index < count; index++) {
@@ -288,13 +298,14 @@ static bool encode_list(Encoder *encoder, const Node *node, PyObject *value, int
             return false;
         }
     }
+    encoder->nesting--;
     return PyList_GET_SIZE(value) == count;
 }
 
 static bool encode_tuple(Encoder *encoder, const Node *node, PyObject *value, int depth,
                          bool is_inline) {
     if (!PyTuple_CheckExact(value) || PyTuple_GET_SIZE(value) != node->count ||
-        !put_array(encoder, node->count)) {
+        !enter(encoder) || !put_array(encoder, node->count)) {
         return false;
     }
     for (Py_ssize_t index = 0; index < node->count; index++) {
@@ -303,6 +314,7 @@ static bool encode_tuple(Encoder *encoder, const Node *node, PyObject *value, in
             return false;
         }
     }
+    encoder->nesting--;
     return true;
 }
 
@@ -312,7 +324,7 @@ static bool encode_dict(Encoder *encoder, const Node *node, PyObject *value, int
         return false;
     }
     Py_ssize_t count = PyDict_GET_SIZE(value);
-    if (count > node->max_len || !put_map(encoder, count)) {
+    if (count > node->max_len || !enter(encoder) || !put_map(encoder, count)) {
         return false;
     }
     PyObject *key, *item;
@@ -326,6 +338,7 @@ static bool encode_dict(Encoder *encoder, const Node *node, PyObject *value, int
             return false;
         }
     }
+    encoder->nesting--;
     return written == count;
 }
 
@@ -415,26 +428,41 @@ static bool fits_shape(const Node *node, int rank, const int64_t *shape) {
     return elements <= (uint64_t)node->max_len;
 }
 
-/* Write a slot that Python made: bytes, a frame's index, or an array that ends with one. */
-static bool put_slot(Encoder *encoder, PyObject *slot) {
-    if (PyLong_CheckExact(slot)) {
-        return put_long(encoder, slot);
+/* Write the payload of a slot that Python made: bytes, a view of memory, or a frame's index. */
+static bool put_payload(Encoder *encoder, PyObject *payload) {
+    if (PyLong_CheckExact(payload)) {
+        return put_long(encoder, payload);
     }
-    if (PyList_CheckExact(slot)) {
-        bool done = put_array(encoder, PyList_GET_SIZE(slot));
-        for (Py_ssize_t index = 0; done && index < PyList_GET_SIZE(slot); index++) {
-            done = put_slot(encoder, PyList_GET_ITEM(slot, index));
-        }
-        return done;
+    if (PyBytes_CheckExact(payload)) {
+        return put_bin(encoder, PyBytes_AS_STRING(payload), PyBytes_GET_SIZE(payload), payload);
     }
-    Py_buffer view;
-    if (PyObject_GetBuffer(slot, &view, PyBUF_SIMPLE) < 0) {
+    if (!PyMemoryView_Check(payload)) {
         return false;
     }
-    /* With a view as owner the memory lives until the payload is copied. */
-    bool done = put_bin(encoder, view.buf, view.len, slot);
-    PyBuffer_Release(&view);
+    /* A view of the view: nobody can release it before the payload is copied. */
+    PyObject *own = PyMemoryView_FromObject(payload);
+    if (own == NULL) {
+        return false;
+    }
+    const Py_buffer *buffer = PyMemoryView_GET_BUFFER(own);
+    bool done = PyBuffer_IsContiguous(buffer, 'C') &&
+                put_bin(encoder, buffer->buf, buffer->len, own);
+    Py_DECREF(own);
     return done;
+}
+
+/* Write a slot that Python made: a payload, or an array of integers that ends with one. */
+static bool put_slot(Encoder *encoder, PyObject *slot) {
+    if (!PyList_CheckExact(slot)) {
+        return put_payload(encoder, slot);
+    }
+    Py_ssize_t last = PyList_GET_SIZE(slot) - 1;
+    bool done = last >= 0 && put_array(encoder, last + 1);
+    for (Py_ssize_t index = 0; done && index < last; index++) {
+        PyObject *size = PyList_GET_ITEM(slot, index);
+        done = PyLong_CheckExact(size) && put_long(encoder, size);
+    }
+    return done && put_payload(encoder, PyList_GET_ITEM(slot, last));
 }
 
 static bool read_shape(PyObject *value, int *rank, int64_t *shape) {
@@ -456,7 +484,12 @@ static bool encode_tensor_in_python(Encoder *encoder, const Node *node, PyObject
                                     bool is_inline) {
     int rank;
     int64_t shape[MAX_RANK];
-    PyErr_Clear();
+    if (PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(PyExc_Exception)) {
+            return false; /* it ends the program */
+        }
+        PyErr_Clear();
+    }
     bool may_frame = encoder->makes_frames && !is_inline;
     if (!writer_flush(&encoder->writer) || (may_frame && !open_frames(encoder)) ||
         (node->tensor->has_symbols &&
@@ -522,47 +555,62 @@ static bool put_tensor(Encoder *encoder, const Node *node, PyObject *value,
     if (goes_into_frame(encoder, view->size, is_inline)) {
         return add_frame(encoder, value);
     }
-    return put_bin(encoder, view->data, view->size, value);
+    return put_bin(encoder, view->data, view->size, view->storage);
+}
+
+static bool put_fitting(Encoder *encoder, const Node *node, PyObject *value,
+                        const TensorView *view, bool is_inline) {
+    return (node->tensor->dtype < 0 || node->tensor->dtype == view->dtype) &&
+           fits_shape(node, view->rank, view->shape) &&
+           match_symbols(encoder, node->tensor, view->rank, view->shape) &&
+           put_tensor(encoder, node, value, view, is_inline);
 }
 
 static bool encode_tensor(Encoder *encoder, const Node *node, PyObject *value, bool is_inline) {
     TensorView view;
-    const TensorType *type = node->tensor;
-    if (!tensor_is_plain(value) || !tensor_read(value, &view) ||
-        (tensor_is_bool(view.dtype) && goes_into_frame(encoder, view.size, is_inline))) {
+    if (!tensor_is_plain(value) || !tensor_read(value, &view)) {
         return encode_tensor_in_python(encoder, node, value, is_inline);
     }
-    return (type->dtype < 0 || type->dtype == view.dtype) &&
-           fits_shape(node, view.rank, view.shape) &&
-           match_symbols(encoder, type, view.rank, view.shape) &&
-           put_tensor(encoder, node, value, &view, is_inline);
+    bool in_python =
+        tensor_is_bool(view.dtype) && goes_into_frame(encoder, view.size, is_inline);
+    bool done = in_python ? encode_tensor_in_python(encoder, node, value, is_inline)
+                          : put_fitting(encoder, node, value, &view, is_inline);
+    Py_XDECREF(view.storage);
+    return done;
 }
 
 /* Alternatives */
+
+static bool put_option(Encoder *encoder, const Union *alternatives, PyObject *value,
+                       const TensorView *view) {
+    const Node *chosen = NULL;
+    for (Py_ssize_t index = 0; index < alternatives->count; index++) {
+        const Node *option = &alternatives->options[index];
+        if (option->kind != KIND_TENSOR) {
+            continue;
+        }
+        /* A symbol counts by the rank alone, whatever the dtype. */
+        if (!match_symbols(encoder, option->tensor, view->rank, view->shape)) {
+            return false;
+        }
+        if (chosen == NULL &&
+            (option->tensor->dtype < 0 || option->tensor->dtype == view->dtype) &&
+            (option->tensor->rank < 0 || option->tensor->rank == view->rank)) {
+            chosen = option;
+        }
+    }
+    return chosen != NULL && fits_shape(chosen, view->rank, view->shape) &&
+           put_tensor(encoder, chosen, value, view, true);
+}
 
 static bool encode_tensor_option(Encoder *encoder, const Union *alternatives, PyObject *value) {
     TensorView view;
     if (!tensor_is_plain(value) || !tensor_read(value, &view)) {
         return false; /* Python chooses among the options */
     }
-    for (Py_ssize_t index = 0; index < alternatives->count; index++) {
-        const Node *option = &alternatives->options[index];
-        /* A symbol counts by the rank alone, whatever the dtype. */
-        if (option->kind == KIND_TENSOR &&
-            !match_symbols(encoder, option->tensor, view.rank, view.shape)) {
-            return false;
-        }
-    }
-    for (Py_ssize_t index = 0; index < alternatives->count; index++) {
-        const Node *option = &alternatives->options[index];
-        if (option->kind == KIND_TENSOR &&
-            (option->tensor->dtype < 0 || option->tensor->dtype == view.dtype) &&
-            (option->tensor->rank < 0 || option->tensor->rank == view.rank)) {
-            return fits_shape(option, view.rank, view.shape) &&
-                   put_tensor(encoder, option, value, &view, true);
-        }
-    }
-    return false;
+    bool done = put_option(encoder, alternatives, value, &view);
+    Py_XDECREF(view.storage);
+    return done;
 }
 
 static bool encode_record(Encoder *encoder, Record *record, PyObject *value, int depth,
@@ -695,22 +743,18 @@ static bool encode_fields(Encoder *encoder, const Record *record, PyObject *mess
 /* Write an instance of exactly the record's class. */
 static bool encode_record(Encoder *encoder, Record *record, PyObject *value, int depth,
                           const unsigned char *head, Py_ssize_t head_size) {
-    if (UNLIKELY(!record_is_intact(record))) {
+    if (UNLIKELY(!record_is_intact(record) || (record->is_recursive && depth == 0) ||
+                 !enter(encoder))) {
         return false;
     }
-    if (record->is_recursive) {
-        if (depth == 0) {
-            return false;
-        }
-        depth--;
-    } else {
-        depth = MAX_DEPTH;
-    }
+    depth = record->is_recursive ? depth - 1 : MAX_DEPTH;
     if (!writer_put(&encoder->writer, head, head_size)) {
         return false;
     }
     if (LIKELY(record->symbols == 0)) {
-        return encode_fields(encoder, record, value, depth);
+        bool done = encode_fields(encoder, record, value, depth);
+        encoder->nesting--;
+        return done;
     }
     int64_t sizes[MAX_SYMBOLS], *outer = encoder->sizes;
     for (int index = 0; index < record->symbols; index++) {
@@ -719,6 +763,7 @@ static bool encode_record(Encoder *encoder, Record *record, PyObject *value, int
     encoder->sizes = sizes;
     bool done = encode_fields(encoder, record, value, depth);
     encoder->sizes = outer;
+    encoder->nesting--;
     return done;
 }
 

@@ -175,9 +175,13 @@ static PyObject *decode_sequence(const Engine *engine, PyObject *sequence) {
     }
     Py_ssize_t got = 0;
     /* Asking for a buffer may run code that shortens the sequence. */
-    while (got < count && got < PySequence_Fast_GET_SIZE(sequence) &&
-           PyObject_GetBuffer(PySequence_Fast_GET_ITEM(sequence, got), &views[got],
-                              PyBUF_SIMPLE) == 0) {
+    while (got < count && got < PySequence_Fast_GET_SIZE(sequence)) {
+        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(sequence, got));
+        int failed = PyObject_GetBuffer(item, &views[got], PyBUF_SIMPLE);
+        Py_DECREF(item);
+        if (failed) {
+            break;
+        }
         got++;
     }
     PyObject *result = got == count ? decode_views(engine, views, count) : NULL;
@@ -326,23 +330,25 @@ static PyTypeObject engine_type = {
 /* The module */
 
 PyDoc_STRVAR(configure_doc,
-             "configure($module, /, tensor, parameter, exchange_api, view_of, frame_writer)\n"
+             "configure($module, /, tensor, parameter, exchange_api, count_modes, view_of, "
+             "frame_writer)\n"
              "--\n\n"
              "Learn torch's classes and the helpers that stay Python.\n\n"
              "Args:\n"
              "    tensor: torch.Tensor.\n"
              "    parameter: torch.nn.Parameter.\n"
              "    exchange_api: the capsule of DLPack's C interface, or None for a torch without.\n"
+             "    count_modes: torch's function that counts the active TorchFunctionModes.\n"
              "    view_of: returns a view of a tensor's memory.\n"
              "    frame_writer: the class FrameWriter.");
 
 static PyObject *configure(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"tensor", "parameter", "exchange_api", "view_of", "frame_writer",
-                            NULL};
-    PyObject *tensor, *parameter, *exchange_api, *view_of, *frame_writer;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOO", names, &tensor, &parameter,
-                                     &exchange_api, &view_of, &frame_writer) ||
-        !tensors_configure(tensor, parameter, exchange_api) ||
+    static char *names[] = {"tensor",  "parameter",    "exchange_api", "count_modes",
+                            "view_of", "frame_writer", NULL};
+    PyObject *tensor, *parameter, *exchange_api, *count_modes, *view_of, *frame_writer;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOO", names, &tensor, &parameter,
+                                     &exchange_api, &count_modes, &view_of, &frame_writer) ||
+        !tensors_configure(tensor, parameter, exchange_api, count_modes) ||
         !tensors_configure_helpers(view_of, frame_writer)) {
         return NULL;
     }

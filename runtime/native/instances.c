@@ -34,10 +34,14 @@ static inline PyObject **slots(PyObject *instance) {
 
 static void free_instance(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self), *cls = type;
-    while (cls->tp_dealloc != free_instance) {
+    while (cls != NULL && cls->tp_dealloc != free_instance) {
         cls = cls->tp_base; /* an instance of a subclass, which has done its own part */
     }
-    bool may_keep = type == cls && keeps_memory;
+    if (UNLIKELY(cls == NULL)) {
+        return; /* its class was given other bases while it was freed: better a leak */
+    }
+    /* The collector's mark that a finalizer was run would stay on the memory. */
+    bool may_keep = type == cls && keeps_memory && !PyObject_GC_IsFinalized(self);
     if (UNLIKELY(type->tp_finalize != NULL)) {
         if (type == cls && PyObject_CallFinalizerFromDealloc(self) < 0) {
             return; /* it lives on */

@@ -30,6 +30,7 @@
 
 enum {
     MAX_DEPTH = 64,    /* times that a recursive record may stand inside itself */
+    MAX_NESTING = 400, /* open containers: with more it is for Python to say what goes */
     PLAIN_DEPTH = 32,  /* levels of lists and dicts in a value of type `any` */
     MAX_RANK = 64,     /* dimensions of a tensor */
     MAX_SYMBOLS = 64,  /* dimension symbols of a record; plan.c refuses more */
@@ -144,6 +145,7 @@ typedef struct {
 struct Record {
     PyTypeObject *cls;
     PyObject *init;        /* the `__init__` that the generator gave it */
+    PyObject *init_code;   /* and what that does */
     unsigned int version;  /* the class's state at the last check, 0 for none */
     bool is_intact;        /* the class was as generated at that state */
     bool is_recursive;
@@ -186,6 +188,11 @@ static inline bool record_is_intact(Record *record) {
         return record->is_intact;
     }
     return record_check(record);
+}
+
+/* Say whether an instance made without `__init__` is what `__init__` would make of it. */
+static inline bool record_is_constructible(Record *record) {
+    return record_is_intact(record) && PyFunction_GET_CODE(record->init) == record->init_code;
 }
 
 static inline size_t class_hash(const PyTypeObject *cls) {
@@ -235,9 +242,11 @@ typedef struct {
     int dtype;       /* its number on the wire */
     int rank;
     int64_t *shape;
+    PyObject *storage; /* keeps the memory alive whatever the tensor is made to be; NULL if empty */
 } TensorView;
 
-bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange_api);
+bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange_api,
+                       PyObject *count_modes);
 bool tensors_have_api(void);
 PyObject *tensors_decodable(void);
 bool tensor_is_plain(PyObject *value);

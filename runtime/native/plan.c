@@ -45,6 +45,13 @@ static bool build_items(Builder *builder, PyObject *from, Node *node) {
     return true;
 }
 
+static bool has_items(const Node *node) {
+    if (node->count == 0) {
+        PyErr_SetString(PyExc_ValueError, "a tuple without items");
+    }
+    return node->count > 0;
+}
+
 static bool set_limit(Node *node, PyObject *limit) {
     node->max_len = limit == Py_None ? PY_SSIZE_T_MAX : PyLong_AsSsize_t(limit);
     return !PyErr_Occurred();
@@ -142,6 +149,10 @@ static bool build_union(Builder *builder, Node *node, PyObject *from) {
         if (option->kind != KIND_MESSAGE) {
             continue;
         }
+        if (option->record->tag < 0) {
+            PyErr_SetString(PyExc_ValueError, "a struct where a message should be");
+            return false;
+        }
         if (made->by_tag == NULL) {
             made->by_tag = allocate(TAGS, sizeof(Record *));
             if (made->by_tag == NULL) {
@@ -205,7 +216,7 @@ static bool build_node(Builder *builder, PyObject *from, Node *node) {
     case KIND_TUPLE:
     case KIND_NULLABLE:
         return PyArg_ParseTuple(from, "iO!", &number, &PyTuple_Type, &one) &&
-               build_items(builder, one, node);
+               build_items(builder, one, node) && has_items(node);
     case KIND_DICT:
         return PyArg_ParseTuple(from, "iO!O", &number, &PyTuple_Type, &one, &two) &&
                set_limit(node, two) && build_items(builder, one, node);
@@ -304,6 +315,12 @@ static bool build_record(Builder *builder, Record *record, PyObject *from) {
     }
     bool kept = keep(builder, record->init) && keep(builder, cls);
     Py_DECREF(record->init); /* the plan's now */
+    if (!PyFunction_Check(record->init)) {
+        PyErr_Format(PyExc_ValueError, "%s has no __init__ of its own", record->cls->tp_name);
+        return false;
+    }
+    record->init_code = PyFunction_GET_CODE(record->init);
+    kept = kept && keep(builder, record->init_code);
     record->fields = allocate(record->count, sizeof(Field));
     return kept && record->fields != NULL;
 }
@@ -465,7 +482,7 @@ bool record_check(Record *record) {
     bool intact = cls->tp_getattro == PyObject_GenericGetAttr &&
                   cls->tp_setattro == PyObject_GenericSetAttr &&
                   cls->tp_new == PyBaseObject_Type.tp_new &&
-                  cls->tp_alloc == PyType_GenericAlloc &&
+                  cls->tp_alloc == PyType_GenericAlloc && cls->tp_finalize == NULL &&
                   _PyType_Lookup(cls, init_name) == record->init;
     for (Py_ssize_t index = 0; intact && index < record->count; index++) {
         const Field *field = &record->fields[index];

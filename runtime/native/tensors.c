@@ -31,6 +31,7 @@ enum { CODE_FLOAT = 2, CODE_BFLOAT = 4, CODE_COMPLEX = 5, CODE_BOOL = 6, CODE_FL
 static const DlExchange *exchange; /* NULL where torch has no such interface */
 static PyTypeObject *tensor_type, *parameter_type;
 static PyObject *untyped_storage, *storage_offset, *is_neg, *is_conj; /* methods of Tensor */
+static PyObject *mode_count; /* of TorchFunctionModes that are active */
 static PyObject *view_of, *frame_writer;
 static bool decodable[DTYPES];
 
@@ -62,21 +63,28 @@ static int dtype_number(DlDtype dtype) {
 
 /* Reading */
 
-/* Say whether a value is a tensor that Python code has no say in. */
+/* Say whether a value is a tensor that Python code has no say in: of no subclass, and with no
+ * TorchFunctionMode that hears of every call. */
 bool tensor_is_plain(PyObject *value) {
-    return exchange != NULL &&
-           (Py_IS_TYPE(value, tensor_type) || Py_IS_TYPE(value, parameter_type));
+    if (exchange == NULL ||
+        !(Py_IS_TYPE(value, tensor_type) || Py_IS_TYPE(value, parameter_type))) {
+        return false;
+    }
+    PyObject *modes = PyCFunction_GET_FUNCTION(mode_count)(PyCFunction_GET_SELF(mode_count), NULL);
+    bool is_plain = modes != NULL && PyLong_CheckExact(modes) && PyLong_AsLong(modes) == 0;
+    Py_XDECREF(modes);
+    return is_plain;
 }
 
 static bool is_contiguous(const DlTensor *tensor) {
     if (tensor->strides == NULL) {
         return true;
     }
-    int64_t expected = 1;
+    uint64_t expected = 1; /* sizes beside a zero may be beyond counting */
     bool has_gaps = false;
     for (int axis = tensor->rank; axis-- > 0;) {
-        has_gaps |= tensor->shape[axis] != 1 && tensor->strides[axis] != expected;
-        expected *= tensor->shape[axis];
+        has_gaps |= tensor->shape[axis] != 1 && (uint64_t)tensor->strides[axis] != expected;
+        expected *= (uint64_t)tensor->shape[axis];
     }
     return !has_gaps || expected == 0; /* without elements there are no gaps */
 }
@@ -100,24 +108,21 @@ static bool is_true(PyObject *method, PyObject *value) {
     return result;
 }
 
-/* A tensor's storage can be resized under it; reading past its end could end the process. */
-static bool is_inside_storage(PyObject *value, Py_ssize_t size, Py_ssize_t item_size) {
+/* Return a tensor's storage; NULL where that holds less than the tensor takes. A storage can be
+ * resized under its tensors, and reading past its end could end the process. */
+static PyObject *storage_around(PyObject *value, Py_ssize_t size, Py_ssize_t item_size) {
     PyObject *storage = call(untyped_storage, value);
-    if (storage == NULL) {
-        return false;
-    }
-    Py_ssize_t stored = PyObject_Size(storage);
-    Py_DECREF(storage);
-    if (stored < size) {
-        return false;
-    }
-    PyObject *offset = call(storage_offset, value);
+    PyObject *offset = storage == NULL ? NULL : call(storage_offset, value);
     if (offset == NULL) {
-        return false;
+        Py_XDECREF(storage);
+        return NULL;
     }
-    Py_ssize_t elements = PyLong_AsSsize_t(offset);
+    Py_ssize_t stored = PyObject_Size(storage), elements = PyLong_AsSsize_t(offset);
     Py_DECREF(offset);
-    return elements >= 0 && elements <= (stored - size) / item_size;
+    if (stored < size || elements < 0 || elements > (stored - size) / item_size) {
+        Py_CLEAR(storage);
+    }
+    return storage;
 }
 
 static bool may_be_lazy(DlDtype dtype) {
@@ -125,10 +130,23 @@ static bool may_be_lazy(DlDtype dtype) {
            dtype.code >= CODE_FLOAT8;
 }
 
-/* Find the memory of a plain tensor; false where it must be asked in Python. */
+/* Say whether a tensor's memory holds its values as they are, not to be negated or conjugated. */
+static bool holds_values(PyObject *value, DlDtype dtype) {
+    return !may_be_lazy(dtype) ||
+           !(is_true(is_neg, value) ||
+             (dtype.code == CODE_COMPLEX && is_true(is_conj, value)));
+}
+
+/* Find the memory of a plain tensor; false where it must be asked in Python.
+ *
+ * Torch lets other threads run in some of its calls, where these may give the tensor other memory.
+ * So it is described after them; nothing happens between the description and the storage.
+ */
 bool tensor_read(PyObject *value, TensorView *view) {
     DlTensor tensor;
-    if (exchange->describe(value, &tensor) < 0) {
+    if (exchange->describe(value, &tensor) < 0 ||
+        (may_be_lazy(tensor.dtype) && (!holds_values(value, tensor.dtype) ||
+                                       exchange->describe(value, &tensor) < 0))) {
         return false;
     }
     view->dtype = dtype_number(tensor.dtype);
@@ -136,23 +154,23 @@ bool tensor_read(PyObject *value, TensorView *view) {
         !is_contiguous(&tensor)) {
         return false;
     }
-    Py_ssize_t size = tensor_item_size(view->dtype);
+    uint64_t size = (uint64_t)tensor_item_size(view->dtype);
     for (int axis = 0; axis < tensor.rank; axis++) {
-        size *= tensor.shape[axis];
+        size *= (uint64_t)tensor.shape[axis];
     }
     view->data = (const char *)tensor.data + tensor.byte_offset;
-    view->size = size;
+    view->size = (Py_ssize_t)size;
     view->rank = tensor.rank;
     view->shape = tensor.shape;
+    view->storage = NULL;
     if (size == 0) {
         return true;
     }
-    if (tensor.data == NULL || !is_inside_storage(value, size, tensor_item_size(view->dtype))) {
+    if (tensor.data == NULL || view->size < 0) {
         return false;
     }
-    return !may_be_lazy(tensor.dtype) ||
-           !(is_true(is_neg, value) ||
-             (tensor.dtype.code == CODE_COMPLEX && is_true(is_conj, value)));
+    view->storage = storage_around(value, view->size, tensor_item_size(view->dtype));
+    return view->storage != NULL;
 }
 
 /* Return a view of a tensor's memory that keeps it alive. */
@@ -331,7 +349,8 @@ static bool find_method(PyObject *cls, const char *name, PyObject **method) {
 }
 
 /* Learn torch's classes; without a valid exchange interface all tensors go through Python. */
-bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange_api) {
+bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange_api,
+                       PyObject *count_modes) {
     if (!PyType_Check(tensor) || !PyType_Check(parameter)) {
         PyErr_SetString(PyExc_TypeError, "expected the classes Tensor and Parameter");
         return false;
@@ -343,7 +362,10 @@ bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange
     }
     Py_XSETREF(tensor_type, (PyTypeObject *)Py_NewRef(tensor));
     Py_XSETREF(parameter_type, (PyTypeObject *)Py_NewRef(parameter));
-    exchange = find_exchange(exchange_api);
+    Py_XSETREF(mode_count, Py_NewRef(count_modes));
+    bool can_count = PyCFunction_CheckExact(mode_count) &&
+                     (PyCFunction_GET_FLAGS(mode_count) & METH_NOARGS);
+    exchange = can_count ? find_exchange(exchange_api) : NULL;
     memset(decodable, 0, sizeof decodable);
     if (exchange != NULL) {
         try_dtypes();
