@@ -19,16 +19,18 @@ from repositories import init
 ROOT = Path(__file__).parent.parent
 
 
-def run(*command: str | Path, cwd: Path) -> str:
+def run(*command: str | Path, cwd: Path, **variables: str) -> str:
     environment = {
         key: value for key, value in os.environ.items() if key != "PYTHONPATH"
     }
+    environment |= variables
     done = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
         env=environment,
         capture_output=True,
         text=True,
+        timeout=300,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -73,6 +75,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(distributions: Path) -> No
         "msgen/runtime/codec.py",
     ):
         assert name in names
+    native = [name for name in names if name.endswith(".so")]
+    assert [name.partition(".")[0] for name in native] == ["msgen/runtime/_native"]
     assert not [name for name in names if "test" in name]
 
 
@@ -122,6 +126,31 @@ def test_the_sdist_builds_the_same_wheel(distributions: Path, tmp_path: Path) ->
     (again,) = tmp_path.glob("*.whl")
     assert sorted(zipfile.ZipFile(again).namelist()) == sorted(
         zipfile.ZipFile(wheel).namelist()
+    )
+
+
+def test_without_a_compiler_the_wheel_is_built_without_the_engine(
+    distributions: Path, tmp_path: Path
+) -> None:
+    (sdist,) = distributions.glob("*.tar.gz")
+    run(
+        sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation", "--no-deps",
+        "--wheel-dir", tmp_path, sdist, cwd=tmp_path, CC="/nonexistent/cc",
+    )  # fmt: skip
+    (wheel,) = tmp_path.glob("*.whl")
+    site = tmp_path / "site"
+    zipfile.ZipFile(wheel).extractall(site)
+    said = run(
+        sys.executable,
+        "-c",
+        "import msgen.runtime as r; print(r.__file__, r.ENGINE, r.native_engine.why_not)",
+        cwd=tmp_path,
+        PYTHONPATH=str(site),
+        MSGEN_CODEC="auto",
+    )
+    assert said == (
+        f"{site}/msgen/runtime/__init__.py python it was not built here "
+        "(No module named 'msgen.runtime._native')\n"
     )
 
 
