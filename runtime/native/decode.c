@@ -558,25 +558,6 @@ static bool skip(Decoder *decoder, int depth) {
 
 /* Tensors */
 
-static bool match_symbols(Decoder *decoder, const TensorType *type, int rank,
-                          const int64_t *shape) {
-    if (!type->has_symbols || type->rank != rank) {
-        return true;
-    }
-    for (int axis = 0; axis < rank; axis++) {
-        if (type->symbols[axis] < 0) {
-            continue;
-        }
-        int64_t *size = &decoder->sizes[type->symbols[axis]];
-        if (*size < 0) {
-            *size = shape[axis];
-        } else if (*size != shape[axis]) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static PyObject *make_tensor(Decoder *decoder, const Node *node, int dtype, int rank,
                              int64_t *shape, const Payload *payload) {
     const TensorType *type = node->tensor;
@@ -586,7 +567,7 @@ static PyObject *make_tensor(Decoder *decoder, const Node *node, int dtype, int 
         }
     }
     if (payload->size / tensor_item_size(dtype) > node->max_len ||
-        !match_symbols(decoder, type, rank, shape)) {
+        !match_symbols(decoder->sizes, type, rank, shape)) {
         return NULL;
     }
     return tensor_make(dtype, rank, shape, payload->data, payload->size);
@@ -705,7 +686,7 @@ static bool match_options(Decoder *decoder, const Union *alternatives, PyObject 
     for (Py_ssize_t index = 0; index < alternatives->count; index++) {
         const Node *option = &alternatives->options[index];
         matches = matches && (option->kind != KIND_TENSOR ||
-                              match_symbols(decoder, option->tensor, view.rank, view.shape));
+                              match_symbols(decoder->sizes, option->tensor, view.rank, view.shape));
     }
     Py_XDECREF(view.storage);
     return matches;

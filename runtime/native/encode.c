@@ -393,26 +393,6 @@ static bool encode_plain(Encoder *encoder, PyObject *value, int depth) {
 
 /* Tensors */
 
-/* Hold a symbol's size against the one it has in the record's tensors so far. */
-static bool match_symbols(Encoder *encoder, const TensorType *type, int rank,
-                          const int64_t *shape) {
-    if (!type->has_symbols || type->rank != rank) {
-        return true;
-    }
-    for (int axis = 0; axis < rank; axis++) {
-        if (type->symbols[axis] < 0) {
-            continue;
-        }
-        int64_t *size = &encoder->sizes[type->symbols[axis]];
-        if (*size < 0) {
-            *size = shape[axis];
-        } else if (*size != shape[axis]) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool fits_shape(const Node *node, int rank, const int64_t *shape) {
     const TensorType *type = node->tensor;
     if (type->rank >= 0 && type->rank != rank) {
@@ -494,7 +474,7 @@ static bool encode_tensor_in_python(Encoder *encoder, const Node *node, PyObject
     if (!writer_flush(&encoder->writer) || (may_frame && !open_frames(encoder)) ||
         (node->tensor->has_symbols &&
          (!read_shape(value, &rank, shape) ||
-          !match_symbols(encoder, node->tensor, rank, shape)))) {
+          !match_symbols(encoder->sizes, node->tensor, rank, shape)))) {
         return false;
     }
     PyObject *slot = PyObject_CallFunctionObjArgs(
@@ -562,7 +542,7 @@ static bool put_fitting(Encoder *encoder, const Node *node, PyObject *value,
                         const TensorView *view, bool is_inline) {
     return (node->tensor->dtype < 0 || node->tensor->dtype == view->dtype) &&
            fits_shape(node, view->rank, view->shape) &&
-           match_symbols(encoder, node->tensor, view->rank, view->shape) &&
+           match_symbols(encoder->sizes, node->tensor, view->rank, view->shape) &&
            put_tensor(encoder, node, value, view, is_inline);
 }
 
@@ -590,7 +570,7 @@ static bool put_option(Encoder *encoder, const Union *alternatives, PyObject *va
             continue;
         }
         /* A symbol counts by the rank alone, whatever the dtype. */
-        if (!match_symbols(encoder, option->tensor, view->rank, view->shape)) {
+        if (!match_symbols(encoder->sizes, option->tensor, view->rank, view->shape)) {
             return false;
         }
         if (chosen == NULL &&

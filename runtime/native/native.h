@@ -233,6 +233,27 @@ typedef struct {
 
 PyObject *decode_whole(const Plan *plan, const void *data, Py_ssize_t size, Frames *frames);
 
+/* Hold the symbols of a tensor's type against the sizes that they have in the record so far, -1 for
+ * those that have none yet. */
+static inline bool match_symbols(int64_t *sizes, const TensorType *type, int rank,
+                                 const int64_t *shape) {
+    if (!type->has_symbols || type->rank != rank) {
+        return true;
+    }
+    for (int axis = 0; axis < rank; axis++) {
+        if (type->symbols[axis] < 0) {
+            continue;
+        }
+        int64_t *size = &sizes[type->symbols[axis]];
+        if (*size < 0) {
+            *size = shape[axis];
+        } else if (*size != shape[axis]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Tensors */
 
 /* A tensor's memory, as far as it can be read in place. */
