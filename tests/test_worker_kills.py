@@ -52,11 +52,16 @@ class Pool(WorkerPool):
 
 
 class Traffic(threading.Thread):
-    """A client that sends and receives until the pool has failed."""
+    """A client that sends and receives until the pool has failed.
 
-    def __init__(self, pool: Pool, replies: str) -> None:
+    Every tenth message has ``large`` tokens: with millions of them a step spends its time on its way
+    from rank 0 to the others.
+    """
+
+    def __init__(self, pool: Pool, replies: str, large: int) -> None:
         super().__init__()
         self._pool = pool
+        self._large = large
         self._replies = replies
         self.flowing = threading.Event()
 
@@ -70,7 +75,9 @@ class Traffic(threading.Thread):
             sent = 0
             while not self._pool.wait_quietly():
                 try:
-                    push.put(user(sent, 20_000 if sent % 10 == 0 else 3), timeout=0.01)
+                    push.put(
+                        user(sent, self._large if sent % 10 == 0 else 3), timeout=0.01
+                    )
                     sent += 1
                 except QueueFull:
                     pass
@@ -79,12 +86,16 @@ class Traffic(threading.Thread):
                     self.flowing.set()
 
 
-@pytest.mark.parametrize("moment", ["start", "idle", "step"])
+LARGE = {"step": 20_000, "broadcast": 2_000_000}
+"""Tokens of a large message, for the moments that come under way."""
+
+
+@pytest.mark.parametrize("moment", ["start", "idle", "step", "broadcast"])
 def test_whichever_rank_is_killed_the_pool_names_it_and_all_ends(moment: str) -> None:
     chance = random.Random(moment)
     longest = 0.0
     for number in range(ROUNDS):
-        ranks = chance.choice([1, 2, 3])
+        ranks = chance.choice([2, 3] if moment == "broadcast" else [1, 2, 3])
         victim = chance.randrange(ranks)
         error, seconds, pool = kill(moment, f"{moment}{number}", ranks, victim, chance)
         longest = max(longest, seconds)
@@ -121,12 +132,12 @@ def kill(
         os.kill(pool.pids[victim], signal.SIGKILL)
 
     shooter = threading.Thread(target=shoot)
-    traffic = Traffic(pool, replies)
+    traffic = Traffic(pool, replies, LARGE.get(moment, 0))
     with pytest.raises(WorkerError) as caught:
         if moment == "start":
             shooter.start()
         with pool:
-            if moment == "step":
+            if moment in LARGE:
                 traffic.start()
                 assert traffic.flowing.wait(GENEROUS)
             if moment != "start":
@@ -134,7 +145,7 @@ def kill(
             pool.wait(GENEROUS)
     ended_at = time.monotonic()
     shooter.join()
-    if moment == "step":
+    if moment in LARGE:
         traffic.join()
     return caught.value, ended_at - killed_at, pool
 
