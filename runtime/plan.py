@@ -182,14 +182,5 @@ def _symbols(type_: table.Type, may_repeat: bool) -> Iterator[tuple[str, bool]]:
                 yield dim, may_repeat
         return
     repeats = may_repeat or isinstance(type_, (table.List, table.Dict))
-    inner: tuple[table.Type, ...] = ()
-    if isinstance(type_, (table.List, table.Nullable)):
-        inner = (type_.item,)
-    elif isinstance(type_, table.Tuple):
-        inner = type_.items
-    elif isinstance(type_, table.Union):
-        inner = type_.options
-    elif isinstance(type_, table.Dict):
-        inner = (type_.value,)
-    for each in inner:
+    for each in table.inner(type_):
         yield from _symbols(each, repeats)

@@ -217,15 +217,19 @@ class Former:
     difference: str
 
 
+def inner(type_: Type) -> tuple[Type, ...]:
+    """Return the types that a type is made of."""
+    if isinstance(type_, (List, Nullable)):
+        return (type_.item,)
+    if isinstance(type_, Tuple):
+        return type_.items
+    if isinstance(type_, Union):
+        return type_.options
+    if isinstance(type_, Dict):
+        return (type_.key, type_.value)
+    return ()
+
+
 def parts(type_: Type) -> tuple[Type, ...]:
     """Return a type and everything inside it, not entering structs and messages."""
-    inner: tuple[Type, ...] = ()
-    if isinstance(type_, (List, Nullable)):
-        inner = (type_.item,)
-    elif isinstance(type_, Tuple):
-        inner = type_.items
-    elif isinstance(type_, Union):
-        inner = type_.options
-    elif isinstance(type_, Dict):
-        inner = (type_.key, type_.value)
-    return (type_, *(part for each in inner for part in parts(each)))
+    return (type_, *(part for each in inner(type_) for part in parts(each)))

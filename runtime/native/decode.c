@@ -14,7 +14,6 @@
 enum { SKIP_DEPTH = 64 }; /* deeper arrays of unknown slots are left to Python */
 
 typedef struct {
-    const Plan *plan;
     const unsigned char *at, *end;
     Py_ssize_t budget; /* items that may still be announced: each takes a byte at least */
     int nesting;       /* containers and records that are open */
@@ -69,9 +68,38 @@ static inline bool take_count(Decoder *decoder, int width, Py_ssize_t *count) {
     return true;
 }
 
-static inline bool take_small_count(Decoder *decoder, unsigned char mask, Py_ssize_t *count) {
-    *count = *decoder->at++ & mask;
-    return true;
+/* The codes of the values that have a head: `fixed` under `mask` holds a small count itself, the
+ * others stand before one of 1, 2 or 4 bytes. */
+typedef struct {
+    unsigned char fixed, mask, code8, code16;
+} Head;
+
+enum { NO_CODE = 0xc1 }; /* which msgpack never uses */
+
+static const Head ARRAY = {0x90, 0xf0, NO_CODE, 0xdc}, MAP = {0x80, 0xf0, NO_CODE, 0xde},
+                  STR = {0xa0, 0xe0, 0xd9, 0xda}, BIN = {0x01, 0x00, 0xc4, 0xc5};
+
+static inline bool is_fixed(Head head, unsigned char code) {
+    return (code & head.mask) == head.fixed;
+}
+
+static inline bool begins(Head head, unsigned char code) {
+    return is_fixed(head, code) || (code != NO_CODE && code == head.code8) ||
+           code == head.code16 || code == head.code16 + 1;
+}
+
+static inline bool take_head(Decoder *decoder, Head head, Py_ssize_t *count) {
+    if (UNLIKELY(left(decoder) < 1)) {
+        return false;
+    }
+    unsigned char code = *decoder->at;
+    if (is_fixed(head, code)) {
+        *count = code & ~head.mask;
+        decoder->at++;
+        return true;
+    }
+    return begins(head, code) &&
+           take_count(decoder, code == head.code8 ? 1 : code == head.code16 ? 2 : 4, count);
 }
 
 /* Hold the number of items that a container announces against the bytes of the message: many
@@ -82,52 +110,19 @@ static inline bool afford(Decoder *decoder, Py_ssize_t count) {
 }
 
 static inline bool take_array(Decoder *decoder, Py_ssize_t *count) {
-    if (UNLIKELY(left(decoder) < 1)) {
-        return false;
-    }
-    unsigned char code = *decoder->at;
-    bool done = (code & 0xf0) == 0x90 ? take_small_count(decoder, 0x0f, count)
-                : code == 0xdc        ? take_count(decoder, 2, count)
-                : code == 0xdd        ? take_count(decoder, 4, count)
-                                      : false;
-    return done && afford(decoder, *count);
+    return take_head(decoder, ARRAY, count) && afford(decoder, *count);
 }
 
 static inline bool take_map(Decoder *decoder, Py_ssize_t *count) {
-    if (UNLIKELY(left(decoder) < 1)) {
-        return false;
-    }
-    unsigned char code = *decoder->at;
-    bool done = (code & 0xf0) == 0x80 ? take_small_count(decoder, 0x0f, count)
-                : code == 0xde        ? take_count(decoder, 2, count)
-                : code == 0xdf        ? take_count(decoder, 4, count)
-                                      : false;
-    return done && afford(decoder, 2 * *count);
+    return take_head(decoder, MAP, count) && afford(decoder, 2 * *count);
 }
 
 static inline bool take_str(Decoder *decoder, Py_ssize_t *size) {
-    if (UNLIKELY(left(decoder) < 1)) {
-        return false;
-    }
-    unsigned char code = *decoder->at;
-    bool done = (code & 0xe0) == 0xa0 ? take_small_count(decoder, 0x1f, size)
-                : code == 0xd9        ? take_count(decoder, 1, size)
-                : code == 0xda        ? take_count(decoder, 2, size)
-                : code == 0xdb        ? take_count(decoder, 4, size)
-                                      : false;
-    return done && *size <= left(decoder);
+    return take_head(decoder, STR, size) && *size <= left(decoder);
 }
 
 static inline bool take_bin(Decoder *decoder, Py_ssize_t *size) {
-    if (UNLIKELY(left(decoder) < 1)) {
-        return false;
-    }
-    unsigned char code = *decoder->at;
-    bool done = code == 0xc4   ? take_count(decoder, 1, size)
-                : code == 0xc5 ? take_count(decoder, 2, size)
-                : code == 0xc6 ? take_count(decoder, 4, size)
-                               : false;
-    return done && *size <= left(decoder);
+    return take_head(decoder, BIN, size) && *size <= left(decoder);
 }
 
 /* Numbers */
@@ -506,16 +501,16 @@ static PyObject *decode_plain(Decoder *decoder, int depth) {
         double number;
         return take_double(decoder, &number) ? PyFloat_FromDouble(number) : NULL;
     }
-    if ((code & 0xe0) == 0xa0 || (code >= 0xd9 && code <= 0xdb)) {
+    if (begins(STR, code)) {
         return decode_text(decoder, PY_SSIZE_T_MAX);
     }
-    if ((code & 0xf0) == 0x90 || code == 0xdc || code == 0xdd) {
+    if (begins(ARRAY, code)) {
         return decode_plain_list(decoder, depth);
     }
-    if ((code & 0xf0) == 0x80 || code == 0xde || code == 0xdf) {
+    if (begins(MAP, code)) {
         return decode_plain_dict(decoder, depth);
     }
-    if (code >= 0xc4 && code <= 0xc6) {
+    if (begins(BIN, code)) {
         return decode_bytes(decoder, PY_SSIZE_T_MAX, true);
     }
     Integer value;
@@ -539,14 +534,14 @@ static bool skip(Decoder *decoder, int depth) {
         return false;
     }
     unsigned char code = *decoder->at;
-    if ((code & 0xf0) == 0x90 || code == 0xdc || code == 0xdd) {
+    if (begins(ARRAY, code)) {
         bool done = take_array(decoder, &count);
         for (Py_ssize_t index = 0; done && index < count; index++) {
             done = skip(decoder, depth - 1);
         }
         return done;
     }
-    if ((code & 0xf0) == 0x80 || code == 0xde || code == 0xdf) {
+    if (begins(MAP, code)) {
         bool done = take_map(decoder, &count);
         for (Py_ssize_t index = 0; done && index < count; index++) {
             done = skip_scalar(decoder) && skip(decoder, depth - 1); /* no container is a key */
@@ -699,18 +694,18 @@ static PyObject *decode_union(Decoder *decoder, const Node *node, int depth) {
     }
     unsigned char code = *decoder->at;
     const Node *option;
-    if ((code & 0xf0) == 0x90 || code == 0xdc || code == 0xdd) {
+    if (begins(ARRAY, code)) {
         if (alternatives->by_tag != NULL) {
             return decode_message(decoder, alternatives->by_tag, NULL, depth);
         }
         option = alternatives->from_array;
-    } else if ((code & 0xe0) == 0xa0 || (code >= 0xd9 && code <= 0xdb)) {
+    } else if (begins(STR, code)) {
         option = alternatives->from_str;
-    } else if ((code & 0xf0) == 0x80 || code == 0xde || code == 0xdf) {
+    } else if (begins(MAP, code)) {
         option = alternatives->from_map;
     } else if (code < 0x80 || code >= 0xe0 || (code >= 0xcc && code <= 0xd3)) {
         option = alternatives->from_int;
-    } else if (code >= 0xc4 && code <= 0xc6) {
+    } else if (begins(BIN, code)) {
         option = alternatives->from_bin;
     } else if (code == FLOAT32 || code == FLOAT64) {
         option = alternatives->from_float;
@@ -865,7 +860,6 @@ static PyObject *decode_record(Decoder *decoder, Record *record, Py_ssize_t coun
  * error set. */
 PyObject *decode_whole(const Plan *plan, const void *data, Py_ssize_t size, Frames *frames) {
     Decoder decoder = {
-        .plan = plan,
         .at = data,
         .end = (const unsigned char *)data + size,
         .budget = size,

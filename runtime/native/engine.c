@@ -348,25 +348,16 @@ static PyObject *configure(PyObject *module, PyObject *args, PyObject *kwargs) {
     PyObject *tensor, *parameter, *exchange_api, *count_modes, *view_of, *frame_writer;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOO", names, &tensor, &parameter,
                                      &exchange_api, &count_modes, &view_of, &frame_writer) ||
-        !tensors_configure(tensor, parameter, exchange_api, count_modes) ||
-        !tensors_configure_helpers(view_of, frame_writer)) {
+        !tensors_configure(tensor, parameter, exchange_api, count_modes, view_of,
+                           frame_writer)) {
         return NULL;
     }
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(decodable_doc, "decodable_dtypes($module, /)\n--\n\n"
-                            "Return the wire numbers of the dtypes that are decoded without "
-                            "Python's help.");
-
-static PyObject *decodable_dtypes(PyObject *module, PyObject *unused) {
-    return tensors_decodable();
-}
-
 static PyMethodDef module_methods[] = {
     {"configure", (PyCFunction)(void (*)(void))configure, METH_VARARGS | METH_KEYWORDS,
      configure_doc},
-    {"decodable_dtypes", decodable_dtypes, METH_NOARGS, decodable_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -267,9 +267,8 @@ typedef struct {
 } TensorView;
 
 bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange_api,
-                       PyObject *count_modes);
+                       PyObject *count_modes, PyObject *view_of, PyObject *frame_writer);
 bool tensors_have_api(void);
-PyObject *tensors_decodable(void);
 bool tensor_is_plain(PyObject *value);
 bool tensor_read(PyObject *value, TensorView *view);
 int tensor_item_size(int dtype);
@@ -277,7 +276,6 @@ bool tensor_is_bool(int dtype);
 bool tensor_is_decodable(int dtype);
 PyObject *tensor_make(int dtype, int rank, int64_t *shape, const void *payload, Py_ssize_t size);
 PyObject *tensor_view_of(PyObject *value);
-bool tensors_configure_helpers(PyObject *view_of, PyObject *frame_writer);
 PyObject *new_frame_writer(Py_ssize_t threshold);
 
 #endif

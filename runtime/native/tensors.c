@@ -348,9 +348,10 @@ static bool find_method(PyObject *cls, const char *name, PyObject **method) {
     return true;
 }
 
-/* Learn torch's classes; without a valid exchange interface all tensors go through Python. */
+/* Learn torch's classes and the helpers that stay Python; without a valid exchange interface all tensors go through Python. */
 bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange_api,
-                       PyObject *count_modes) {
+                       PyObject *count_modes, PyObject *view_of_tensor,
+                       PyObject *frame_writer_class) {
     if (!PyType_Check(tensor) || !PyType_Check(parameter)) {
         PyErr_SetString(PyExc_TypeError, "expected the classes Tensor and Parameter");
         return false;
@@ -363,6 +364,8 @@ bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange
     Py_XSETREF(tensor_type, (PyTypeObject *)Py_NewRef(tensor));
     Py_XSETREF(parameter_type, (PyTypeObject *)Py_NewRef(parameter));
     Py_XSETREF(mode_count, Py_NewRef(count_modes));
+    Py_XSETREF(view_of, Py_NewRef(view_of_tensor));
+    Py_XSETREF(frame_writer, Py_NewRef(frame_writer_class));
     bool can_count = PyCFunction_CheckExact(mode_count) &&
                      (PyCFunction_GET_FLAGS(mode_count) & METH_NOARGS);
     exchange = can_count ? find_exchange(exchange_api) : NULL;
@@ -373,29 +376,6 @@ bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange
     return true;
 }
 
-/* Take over the Python helpers for payloads that become frames. */
-bool tensors_configure_helpers(PyObject *view_of_tensor, PyObject *frame_writer_class) {
-    Py_XSETREF(view_of, Py_NewRef(view_of_tensor));
-    Py_XSETREF(frame_writer, Py_NewRef(frame_writer_class));
-    return true;
-}
-
 PyObject *new_frame_writer(Py_ssize_t threshold) {
     return PyObject_CallFunction(frame_writer, "n", threshold);
-}
-
-/* Return the numbers of the dtypes that are decoded without Python. */
-PyObject *tensors_decodable(void) {
-    PyObject *numbers = PyList_New(0);
-    for (int dtype = 0; numbers != NULL && dtype < DTYPES; dtype++) {
-        if (!decodable[dtype]) {
-            continue;
-        }
-        PyObject *number = PyLong_FromLong(dtype);
-        if (number == NULL || PyList_Append(numbers, number) < 0) {
-            Py_CLEAR(numbers);
-        }
-        Py_XDECREF(number);
-    }
-    return numbers;
 }
