@@ -5,14 +5,14 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-NATIVE = Path("runtime/native")
+NATIVE = Path("runtime/codec/native")
 # The files are compiled as one: what is called most stands in several. clang may lack the linker.
 TOGETHER = [] if "clang" in os.environ.get("CC", "") else ["-flto"]
 
 setup(
     ext_modules=[
         Extension(
-            "msgen.runtime._native",
+            "msgen.runtime.codec._native",
             sources=sorted(map(str, NATIVE.glob("*.c"))),
             depends=sorted(map(str, NATIVE.glob("*.h"))),
             extra_compile_args=[

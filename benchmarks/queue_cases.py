@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from msgen.generated import backend, tokenizer
 from msgen.generated.common import SamplingParams
-from msgen.runtime.codec import Codec
+from msgen.runtime.codec.codec import Codec
 
 SMALL = "11 B"
 TENSOR_4K = "4 KiB, tensor"

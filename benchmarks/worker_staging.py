@@ -8,10 +8,10 @@ from statistics import median
 from typing import Any
 
 import torch
-from msgen.runtime import table
-from msgen.runtime.codec import Codec
-from msgen.runtime.staged_fields import StagedFields
-from msgen.runtime.staging import CudaDevice, Staging
+from msgen.runtime.codec import table
+from msgen.runtime.codec.codec import Codec
+from msgen.runtime.worker.staged_fields import StagedFields
+from msgen.runtime.worker.staging import CudaDevice, Staging
 from timing import Task, interleave, ratio
 
 

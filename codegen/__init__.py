@@ -9,19 +9,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .errors import Place, Problem, SchemaError
-    from .generate import generate
-    from .schema_loader import load_schema
+    from .emit.python.modules import generate
+    from .schema.errors import Place, Problem, SchemaError
+    from .schema.loader import load_schema
 
 __all__ = ["Place", "Problem", "SchemaError", "generate", "load_schema"]
 
-_HOMES = {"generate": "generate", "load_schema": "schema_loader"}
+_MODULES = {"generate": ".emit.python.modules", "load_schema": ".schema.loader"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f".{_HOMES.get(name, 'errors')}", __name__)
+    module = importlib.import_module(_MODULES.get(name, ".schema.errors"), __name__)
     value = getattr(module, name)
     globals()[name] = value
     return value

@@ -12,9 +12,9 @@ from multiprocessing.connection import Connection
 import torch
 from msgen.generated import backend
 from msgen.generated.common import SamplingParams
-from msgen.runtime.addresses import ipc_address
 from msgen.runtime.broadcast import StepPublisher, StepSubscriber
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
+from msgen.runtime.sockets import ipc_address
 
 PROCESSES = multiprocessing.get_context("spawn")
 PATIENCE_S = 60.0

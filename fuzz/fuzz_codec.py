@@ -16,7 +16,7 @@ from typing import Any
 import atheris
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests/support"))
 
 import torch  # noqa: E402, F401
 from building import built  # noqa: E402

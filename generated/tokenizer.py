@@ -6,10 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from msgen.runtime import table
-from msgen.runtime.codec import Codec
-from msgen.runtime.frames import Buffer, FrameReader, FrameWriter, Unfit
-from msgen.runtime.wire import (
+from msgen.runtime.codec import Codec, table
+from msgen.runtime.codec.frames import Buffer, FrameReader, FrameWriter, Unfit
+from msgen.runtime.codec.wire import (
     I64_MAX,
     I64_MIN,
     U32_MAX,

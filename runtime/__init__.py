@@ -1,14 +1,14 @@
 """The runtime: codecs, queues and broadcasts that carry their messages.
 
 `import msgen.runtime` loads the codec and the errors; queues are in `msgen.runtime.queues`, the
-broadcast of steps in `msgen.runtime.broadcast`, addresses in `msgen.runtime.addresses`, inference
+broadcast of steps in `msgen.runtime.broadcast`, addresses in `msgen.runtime.sockets`, inference
 workers in `msgen.runtime.worker` and `msgen.runtime.launch`.
 
 `ENGINE` says what serves the codecs of this process, `native` or `python`; the environment variable
-`MSGEN_CODEC` chooses, and `msgen.runtime.native_engine.why_not` says why it is Python.
+`MSGEN_CODEC` chooses, and `msgen.runtime.codec.native_engine.why_not` says why it is Python.
 """
 
-from .codec import Codec
+from .codec import ENGINE, Codec
 from .errors import (
     AddressError,
     AddressInUse,
@@ -38,7 +38,6 @@ from .errors import (
     WrongProcess,
     WrongThread,
 )
-from .native_engine import ENGINE
 
 __all__ = [
     "ENGINE",

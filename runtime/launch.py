@@ -19,11 +19,18 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from .cluster import VARIABLES, run_under_torchrun
+from msgen.runtime.pool.pool import WorkerPool
+from msgen.runtime.sockets.curve import Curve
+from msgen.runtime.worker.rank.settings import (
+    MAX_STEP_MESSAGES,
+    READY_S,
+    STOP_S,
+    PoolOptions,
+    make_plan,
+)
+from msgen.runtime.worker.rank.torchrun import VARIABLES, run_under_torchrun
+
 from .errors import MsgenError, WorkerError
-from .pool import WorkerPool
-from .rank_plan import MAX_STEP_MESSAGES, READY_S, STOP_S, PoolOptions, make_plan
-from .security import Curve
 
 __all__ = ["WorkerPool", "main"]
 

@@ -11,5 +11,5 @@ python3 -m venv "$folder/venv"
 cp -r tests schema setup.cfg "$folder"
 cd "$folder" # where no source can be found in place of what was installed
 MSGEN_CODEC=native venv/bin/pytest --numprocesses auto -p no:cacheprovider \
-    tests/test_encoding.py tests/test_decoding.py tests/test_frames.py tests/test_tensors.py \
-    tests/test_engines.py tests/test_native.py tests/test_versions.py tests/test_vectors.py
+    tests/codec/test_encoding.py tests/codec/test_decoding.py tests/codec/test_frames.py tests/codec/test_tensors.py \
+    tests/codec/test_engines.py tests/codec/test_native.py tests/codec/test_versions.py tests/codec/test_vectors.py

@@ -6,8 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=.venv/bin/python
-tests=(tests/test_engines.py tests/test_native.py tests/test_encoding.py tests/test_decoding.py
-    tests/test_frames.py tests/test_tensors.py tests/test_versions.py)
+tests=(tests/codec/test_engines.py tests/codec/test_native.py tests/codec/test_encoding.py tests/codec/test_decoding.py
+    tests/codec/test_frames.py tests/codec/test_tensors.py tests/codec/test_versions.py)
 
 build() {
     "$python" setup.py --quiet build_ext --inplace --force --build-temp "build/temp-$1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from msgen.runtime.addresses import ipc_address
+from msgen.runtime.sockets import ipc_address
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from .codegen.cli import main
-from .codegen.console import WRONG
+from .codegen.cli.console import WRONG
 
 __all__ = ["main"]
 
@@ -33,7 +33,7 @@ def keys(names: tuple[str, ...], out: Path) -> None:
     """
     try:
         from .runtime.errors import SecurityError
-        from .runtime.security import make_keys
+        from .runtime.sockets.curve import make_keys
     except ImportError as error:
         click.echo(
             f"msgen keys needs the runtime ({error}); install it: pip install 'msgen[runtime]'",

@@ -24,5 +24,5 @@ print("torch", torch.__version__, "CUDA", torch.version.cuda, "GPUs", torch.cuda
 END
 
 set -x
-"$python" -m pytest -rs -v tests/cuda tests/test_staging.py
+"$python" -m pytest -rs -v tests/cuda tests/workers/test_staging.py
 "$python" benchmarks/bench_workers.py --only staging

@@ -4,9 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from msgen.runtime import table
-from msgen.runtime.frames import Unfit
-from msgen.runtime.wire import I64_MAX, I64_MIN, as_int, fit
+from msgen.runtime.codec import table
+from msgen.runtime.codec.frames import Unfit
+from msgen.runtime.codec.wire import I64_MAX, I64_MIN, as_int, fit
 
 
 @dataclass(slots=True)

@@ -6,13 +6,12 @@ from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
 import torch
-from msgen.runtime import table
-from msgen.runtime.codec import Codec
-from msgen.runtime.frames import Buffer, FrameReader, FrameWriter, Unfit
-from msgen.runtime.tensors import decode_vector as decode_vector_
-from msgen.runtime.tensors import encode_vector as encode_vector_
-from msgen.runtime.tensors import same
-from msgen.runtime.wire import (
+from msgen.runtime.codec import Codec, table
+from msgen.runtime.codec.frames import Buffer, FrameReader, FrameWriter, Unfit
+from msgen.runtime.codec.tensors import decode_vector as decode_vector_
+from msgen.runtime.codec.tensors import encode_vector as encode_vector_
+from msgen.runtime.codec.tensors import same
+from msgen.runtime.codec.wire import (
     I64_MAX,
     I64_MIN,
     Decoders,
@@ -23,11 +22,11 @@ from msgen.runtime.wire import (
     as_list,
     fit,
 )
-from msgen.runtime.wire import as_float as as_float_
-from msgen.runtime.wire import decode_bytes as decode_bytes_
-from msgen.runtime.wire import decode_float as decode_float_
-from msgen.runtime.wire import decode_member as decode_member_
-from msgen.runtime.wire import encode_bytes as encode_bytes_
+from msgen.runtime.codec.wire import as_float as as_float_
+from msgen.runtime.codec.wire import decode_bytes as decode_bytes_
+from msgen.runtime.codec.wire import decode_float as decode_float_
+from msgen.runtime.codec.wire import decode_member as decode_member_
+from msgen.runtime.codec.wire import encode_bytes as encode_bytes_
 
 from .encode_user import _RECORDS as _encode_user_records_
 from .encode_user import Shared, _decode_shared, _encode_shared

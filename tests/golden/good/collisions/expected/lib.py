@@ -9,10 +9,10 @@ from typing import Any as Any_
 from typing import Final as Final_
 
 import torch
-from msgen.runtime import table
-from msgen.runtime.frames import FrameReader, FrameWriter, Unfit
-from msgen.runtime.tensors import decode_vector, encode_vector, same
-from msgen.runtime.wire import I64_MAX, I64_MIN, as_int, as_plain, fit
+from msgen.runtime.codec import table
+from msgen.runtime.codec.frames import FrameReader, FrameWriter, Unfit
+from msgen.runtime.codec.tensors import decode_vector, encode_vector, same
+from msgen.runtime.codec.wire import I64_MAX, I64_MIN, as_int, as_plain, fit
 
 
 class IntEnum(IntEnum_):

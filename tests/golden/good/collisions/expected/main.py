@@ -10,14 +10,14 @@ from typing import Final as Final_
 from typing import TypeAlias as TypeAlias_
 
 import torch as torch_
-from msgen.runtime import table
 from msgen.runtime.codec import Codec as Codec_
-from msgen.runtime.frames import Buffer, FrameReader
-from msgen.runtime.frames import FrameWriter as FrameWriter_
-from msgen.runtime.frames import Unfit as Unfit_
-from msgen.runtime.shapes import check_symbols
-from msgen.runtime.tensors import decode_vector, encode_vector, same
-from msgen.runtime.wire import (
+from msgen.runtime.codec import table
+from msgen.runtime.codec.frames import Buffer, FrameReader
+from msgen.runtime.codec.frames import FrameWriter as FrameWriter_
+from msgen.runtime.codec.frames import Unfit as Unfit_
+from msgen.runtime.codec.shapes import check_symbols
+from msgen.runtime.codec.tensors import decode_vector, encode_vector, same
+from msgen.runtime.codec.wire import (
     F32_MAX,
     I64_MAX,
     I64_MIN,
@@ -34,7 +34,7 @@ from msgen.runtime.wire import (
     encode_bytes,
     fit,
 )
-from msgen.runtime.wire import Encoders as Encoders_
+from msgen.runtime.codec.wire import Encoders as Encoders_
 
 from .lib import (
     _INT_ENUM_BY_NUMBER,

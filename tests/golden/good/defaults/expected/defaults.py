@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
-from msgen.runtime import table as table_
-from msgen.runtime.frames import FrameReader, FrameWriter, Unfit
-from msgen.runtime.wire import (
+from msgen.runtime.codec import table as table_
+from msgen.runtime.codec.frames import FrameReader, FrameWriter, Unfit
+from msgen.runtime.codec.wire import (
     I64_MAX,
     I64_MIN,
     MAX_DEPTH,

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import torch
-from msgen.runtime import table
-from msgen.runtime.codec import Codec
-from msgen.runtime.frames import Buffer, FrameReader, FrameWriter, Unfit
-from msgen.runtime.tensors import decode_vector, encode_vector, same
-from msgen.runtime.wire import I64_MAX, I64_MIN, Decoders, Encoders, as_int, fit
+from msgen.runtime.codec import Codec, table
+from msgen.runtime.codec.frames import Buffer, FrameReader, FrameWriter, Unfit
+from msgen.runtime.codec.tensors import decode_vector, encode_vector, same
+from msgen.runtime.codec.wire import I64_MAX, I64_MIN, Decoders, Encoders, as_int, fit
 
 
 class BaseDocsMsg:

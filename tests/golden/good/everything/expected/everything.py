@@ -9,11 +9,10 @@ from math import isfinite
 from typing import Any, Final, TypeAlias
 
 import torch
-from msgen.runtime import table
-from msgen.runtime.codec import Codec
-from msgen.runtime.frames import Buffer, FrameReader, FrameWriter, Unfit
-from msgen.runtime.shapes import check_symbols
-from msgen.runtime.tensors import (
+from msgen.runtime.codec import Codec, table
+from msgen.runtime.codec.frames import Buffer, FrameReader, FrameWriter, Unfit
+from msgen.runtime.codec.shapes import check_symbols
+from msgen.runtime.codec.tensors import (
     decode_any_tensor,
     decode_tensor,
     decode_vector,
@@ -23,7 +22,7 @@ from msgen.runtime.tensors import (
     is_tensor,
     same,
 )
-from msgen.runtime.wire import (
+from msgen.runtime.codec.wire import (
     F32_MAX,
     I8_MAX,
     I8_MIN,

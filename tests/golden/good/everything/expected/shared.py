@@ -12,9 +12,9 @@ from enum import IntEnum
 from math import inf
 from typing import Any, Final
 
-from msgen.runtime import table
-from msgen.runtime.frames import Unfit
-from msgen.runtime.wire import (
+from msgen.runtime.codec import table
+from msgen.runtime.codec.frames import Unfit
+from msgen.runtime.codec.wire import (
     F32_MAX,
     I32_MAX,
     I32_MIN,

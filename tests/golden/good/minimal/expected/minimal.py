@@ -4,10 +4,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from msgen.runtime import table
-from msgen.runtime.codec import Codec
-from msgen.runtime.frames import Buffer, FrameReader, FrameWriter, Unfit
-from msgen.runtime.wire import Decoders, Encoders, fit
+from msgen.runtime.codec import Codec, table
+from msgen.runtime.codec.frames import Buffer, FrameReader, FrameWriter, Unfit
+from msgen.runtime.codec.wire import Decoders, Encoders, fit
 
 
 class BaseMinimalMsg:

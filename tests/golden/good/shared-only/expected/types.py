@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
-from msgen.runtime import table
-from msgen.runtime.frames import Unfit
-from msgen.runtime.wire import I64_MAX, I64_MIN, as_int, fit
+from msgen.runtime.codec import table
+from msgen.runtime.codec.frames import Unfit
+from msgen.runtime.codec.wire import I64_MAX, I64_MIN, as_int, fit
 
 
 class Colour(IntEnum):

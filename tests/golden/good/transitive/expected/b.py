@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from typing import Final as Final_
 
-from msgen.runtime import table
-from msgen.runtime.frames import Unfit
-from msgen.runtime.wire import fit
+from msgen.runtime.codec import table
+from msgen.runtime.codec.frames import Unfit
+from msgen.runtime.codec.wire import fit
 
 from .c import _RECORDS as _c_records_
 from .c import Final, Inner, _decode_final, _decode_inner, _encode_final, _encode_inner

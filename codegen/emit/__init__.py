@@ -1,0 +1,1 @@
+"""Model to `{path: text}`, one folder per language; `output` alone writes files."""

@@ -1,0 +1,1 @@
+"""Model to the text of Python modules."""

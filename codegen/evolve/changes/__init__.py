@@ -1,0 +1,1 @@
+"""Two models to changes: who is who, and what differs."""

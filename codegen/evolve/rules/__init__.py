@@ -1,0 +1,1 @@
+"""The rules of changes: one row for each kind."""

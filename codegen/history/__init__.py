@@ -1,0 +1,1 @@
+"""Older versions: git, what to compare with, recorded layouts."""

@@ -1,0 +1,1 @@
+"""Sections to the groups, messages, structs and enums of the model."""

@@ -1,0 +1,1 @@
+"""Type expressions and defaults to types and values of the model."""

@@ -1,0 +1,1 @@
+"""Text to the nodes of strict YAML, which know their place."""

@@ -1,0 +1,1 @@
+"""A rank's process: what it is told, how ranks meet, how it ends."""
