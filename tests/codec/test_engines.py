@@ -19,9 +19,10 @@ from edits import load, random_files
 from engines import NATIVE, Outcome, outcome, spoil, strict_engine, subclassed
 from random_values import RandomValues
 from schemas import RandomSource
+from sizes import size
 from test_mutations import MUTATIONS
 
-CASES = int(os.environ.get("MSGEN_ENGINE_CASES", "50000"))
+CASES = size("MSGEN_ENGINE_CASES", 10_000, 300_000)
 """Calls compared in a run; the documented long run makes a million."""
 SEED = int(os.environ.get("MSGEN_ENGINE_SEED", "0"))
 CHUNKS = 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -14,9 +13,10 @@ from hypothesis import strategies as st
 from msgen.generated import backend, frontend, tokenizer
 from msgen.generated.common import SamplingParams
 from msgen.runtime import DecodeError
+from sizes import size
 from values import ValueMaker
 
-FRAMES = int(os.environ.get("MSGEN_MUTATIONS", "120000"))
+FRAMES = size("MSGEN_MUTATIONS", 40_000, 1_000_000)
 """Mutated frames of a run; the documented long run asks for more."""
 INTERESTING = bytes(
     [0x00, 0x80, 0x90, 0xC0, 0xC1, 0xC3, 0xC4, 0xC7, 0xCA, 0xCB, 0xCF, 0xD3]

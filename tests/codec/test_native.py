@@ -24,9 +24,10 @@ from msgen.generated import backend, common, tokenizer
 from msgen.runtime import ENGINE, DecodeError, EncodeError
 from msgen.runtime.codec import native_engine
 from processes import GENEROUS
+from sizes import size
 from torch.overrides import TorchFunctionMode
 
-MESSAGES = int(os.environ.get("MSGEN_REFCOUNT_MESSAGES", "200000"))
+MESSAGES = size("MSGEN_REFCOUNT_MESSAGES", 50_000, 2_000_000)
 """Messages over which reference counts must stay flat; the documented long run makes ten million."""
 
 native_only = pytest.mark.skipif(not NATIVE, reason="the compiled codec is not here")

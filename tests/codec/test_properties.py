@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,10 @@ from msgen.runtime.codec.frames import FrameReader
 from msgen.runtime.codec.reference.decoder import ReferenceDecoder
 from msgen.runtime.codec.reference.encoder import ReferenceEncoder
 from schemas import DrawSource, SchemaMaker
+from sizes import size
 from values import ValueMaker, slots_of
 
-EXAMPLES = int(os.environ.get("MSGEN_EXAMPLES", "150"))
+EXAMPLES = size("MSGEN_EXAMPLES", 40, 600)
 """Random schemas tried; a long run asks for more."""
 SLOW = settings(
     deadline=None,

@@ -16,9 +16,10 @@ from msgen.codegen.emit.output import apply, compare
 from msgen.codegen.emit.python.context import USED_NAMES
 from msgen.codegen.history.layouts import load_layouts
 from schemas import RandomSource, SchemaMaker
+from sizes import size
 
 ROOT = Path(__file__).parents[2]
-SEEDS = range(int(os.environ.get("MSGEN_SAMPLE", "12")))
+SEEDS = range(size("MSGEN_SAMPLE", 3, 40))
 """Random schemas whose modules are linted and type-checked."""
 # ruff's own selection, and what people add to it first.
 RUFF_RULES = "lint.select=['E4','E7','E9','F','I','W','B','UP']"

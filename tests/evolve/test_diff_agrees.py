@@ -31,8 +31,9 @@ from msgen.runtime.codec.reference.decoder import ReferenceDecoder
 from random_values import RandomValues
 from readings import NoValue, expected, tree_of
 from schemas import RandomSource
+from sizes import size
 
-PAIRS = int(os.environ.get("MSGEN_DIFF_PAIRS", "1000"))
+PAIRS = size("MSGEN_DIFF_PAIRS", 300, 6_000)
 """Pairs of versions tried; a long run asks for more."""
 FIRST_SEED = int(os.environ.get("MSGEN_DIFF_SEED", "0"))
 VERSIONS = 8

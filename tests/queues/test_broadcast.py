@@ -41,8 +41,9 @@ from msgen.runtime.broadcast.steps import STEP, WHO, pack_head
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
 from msgen.runtime.queues.receiver import plain_frames
 from processes import CONTEXT, GENEROUS, answer, finished, running, until
+from sizes import size
 
-ROUNDS = int(os.environ.get("MSGEN_ROUNDS", "100"))
+ROUNDS = size("MSGEN_ROUNDS", 12, 300)
 
 
 def publisher(addr: str, world_size: int = 2, **options: Any) -> StepPublisher[Any]:

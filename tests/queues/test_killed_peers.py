@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import socket
 import struct
@@ -29,8 +28,9 @@ from msgen.runtime.queues import (
     ZmqSubQueue,
 )
 from processes import CONTEXT, GENEROUS, answer, finished, running, until
+from sizes import size
 
-ROUNDS = int(os.environ.get("MSGEN_KILLS", "10"))
+ROUNDS = size("MSGEN_KILLS", 2, 30)
 
 
 def test_a_sender_killed_while_sending_costs_only_its_last_messages(addr: str) -> None:

@@ -22,9 +22,10 @@ from msgen.runtime import QueueFull
 from msgen.runtime.broadcast import StepPublisher
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
 from processes import CONTEXT, GENEROUS, answer, finished, running, until
+from sizes import size
 
-MESSAGES = int(os.environ.get("MSGEN_MESSAGES", "1000000"))
-STEPS = int(os.environ.get("MSGEN_STEPS", "200000"))
+MESSAGES = size("MSGEN_MESSAGES", 60_000, 1_000_000)
+STEPS = size("MSGEN_STEPS", 6_000, 200_000)
 
 
 @pytest.mark.parametrize("receiver_binds", [True, False])

@@ -26,8 +26,9 @@ from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
 from msgen.runtime.sockets import ipc_address
 from pools import CODECS
 from processes import GENEROUS, is_alive, until
+from sizes import size
 
-ROUNDS = int(os.environ.get("MSGEN_KILLS", "12"))
+ROUNDS = size("MSGEN_KILLS", 2, 25)
 """Rounds of each kind; `CONTRIBUTING.md` has the long run."""
 TESTS = Path(__file__).parents[1] / "support"
 

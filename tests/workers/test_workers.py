@@ -18,8 +18,9 @@ from msgen.runtime import DecodeError, PingTimeout, QueueFull
 from msgen.runtime.worker.quarantine import DeadLetters, read_dead_letters
 from pools import Served, serving
 from processes import GENEROUS, until
+from sizes import size
 
-REQUESTS = int(os.environ.get("MSGEN_REQUESTS", "3000"))
+REQUESTS = size("MSGEN_REQUESTS", 600, 20_000)
 """Requests of each random run; `CONTRIBUTING.md` has the long run."""
 
 
