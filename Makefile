@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo serve test lint types unit python wheel check-wheel sanitize fuzz bench clean
+.PHONY: demo serve check test test-long lint types unit python wheel check-wheel sanitize fuzz bench clean
 
+PYTEST = $(BIN)/pytest --numprocesses auto
 CODEC_TESTS := $(addprefix tests/codec/test_,encoding.py decoding.py frames.py tensors.py versions.py native.py)
 NATIVE := $(wildcard runtime/codec/native/*.[ch])
 
@@ -39,7 +40,15 @@ demo: $(VENV)/.runtime
 serve: $(VENV)/.serve $(VENV)/.model
 	PYTHONPATH=examples exec $(BIN)/python -m serve $(SERVE)
 
+# The loop to work in: under a minute.
+check: lint types
+	$(PYTEST) -m "not long and not processes" $(addprefix tests/,schema emit evolve cli codec)
+
 test: lint types unit python
+
+# What takes long: all tests, with many more random cases, kills and messages, and the coverage.
+test-long: $(VENV)/.dev
+	MSGEN_LONG=1 $(PYTEST) --cov --cov-report=term
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -52,11 +61,11 @@ types: $(VENV)/.dev
 	$(BIN)/mypy --config-file setup.cfg tests benchmarks examples
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest --numprocesses auto --cov --cov-report=term
+	$(PYTEST) -m "not long"
 
 # The codec's tests once more, with the engine that serves where there is no compiler.
 python: $(VENV)/.dev
-	MSGEN_CODEC=python $(BIN)/pytest --numprocesses auto $(CODEC_TESTS)
+	MSGEN_CODEC=python $(PYTEST) $(CODEC_TESTS)
 
 # The wheel is made to run on any Linux of its age: see the tag that auditwheel gives it.
 wheel: $(VENV)/.dev

@@ -12,6 +12,8 @@ import pytest
 from click.testing import CliRunner
 from msgen.cli import main
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 PATIENCE = 300
 

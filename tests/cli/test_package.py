@@ -62,6 +62,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "dist"
 
 
+@pytest.mark.processes
 def test_the_wheel_holds_the_package_and_nothing_else(distributions: Path) -> None:
     (wheel,) = distributions.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
@@ -82,6 +83,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(distributions: Path) -> No
     assert not [name for name in names if "test" in name]
 
 
+@pytest.mark.processes
 def test_the_wheel_builds_a_schema_without_the_runtime(
     distributions: Path, tmp_path: Path
 ) -> None:
@@ -118,6 +120,8 @@ def test_the_wheel_builds_a_schema_without_the_runtime(
         assert f"{heavy}==" not in installed
 
 
+@pytest.mark.long
+@pytest.mark.processes
 def test_the_sdist_builds_the_same_wheel(distributions: Path, tmp_path: Path) -> None:
     (sdist,) = distributions.glob("*.tar.gz")
     (wheel,) = distributions.glob("*.whl")
@@ -131,6 +135,8 @@ def test_the_sdist_builds_the_same_wheel(distributions: Path, tmp_path: Path) ->
     )
 
 
+@pytest.mark.long
+@pytest.mark.processes
 def test_without_a_compiler_the_wheel_is_built_without_the_engine(
     distributions: Path, tmp_path: Path
 ) -> None:
@@ -161,6 +167,7 @@ def test_the_committed_modules_are_what_the_schema_generates() -> None:
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.processes
 def test_the_quickstart_runs() -> None:
     shown = run(sys.executable, "examples/quickstart.py", cwd=ROOT)
     assert "encoded: BatchBackendMsg in 48 bytes\n" in shown

@@ -56,6 +56,7 @@ SAY = (
 )
 
 
+@pytest.mark.processes
 @native_only
 def test_the_variable_chooses_the_engine() -> None:
     frame = backend.encode(backend.ExitMsg()).hex()
@@ -66,6 +67,7 @@ def test_the_variable_chooses_the_engine() -> None:
     assert done.stdout == f"python python {frame} MSGEN_CODEC=python\n"
 
 
+@pytest.mark.processes
 def test_an_unknown_choice_is_an_error() -> None:
     done = script(SAY, MSGEN_CODEC="cython")
     assert (
@@ -78,12 +80,14 @@ def test_an_unknown_choice_is_an_error() -> None:
 WITHOUT = "import sys; sys.modules['msgen.runtime.codec._native'] = None;"
 
 
+@pytest.mark.processes
 def test_without_the_extension_python_serves() -> None:
     done = script(WITHOUT + SAY, MSGEN_CODEC="auto")
     assert done.stdout.startswith("python python 91ce")
     assert "it was not built here (" in done.stdout
 
 
+@pytest.mark.processes
 def test_insisting_on_the_engine_that_is_not_there_is_an_error() -> None:
     done = script(WITHOUT + SAY, MSGEN_CODEC="native")
     assert (
@@ -93,6 +97,7 @@ def test_insisting_on_the_engine_that_is_not_there_is_an_error() -> None:
     assert "install msgen again where a C compiler is" in done.stderr
 
 
+@pytest.mark.processes
 def test_a_torch_without_the_exchange_interface_is_served_in_python_calls() -> None:
     text = """
 import torch
@@ -551,6 +556,7 @@ def test_a_message_that_another_thread_changes_is_safe() -> None:
         thread.join(GENEROUS)
 
 
+@pytest.mark.processes
 @native_only
 def test_large_copies_let_other_threads_run() -> None:
     """While a copy is under way another thread gets the interpreter: it counts meanwhile."""

@@ -73,6 +73,7 @@ def test_it_passes_ruff(sample: Path) -> None:
     )
 
 
+@pytest.mark.processes
 def test_it_passes_mypy_strict(sample: Path) -> None:
     packages = [
         option for each in sorted(sample.iterdir()) for option in ("-p", each.name)

@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from repositories import init
+
+pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "evolution.md").read_text(encoding="utf-8")

@@ -16,6 +16,8 @@ from building import write_schema
 from click.testing import CliRunner
 from msgen.codegen.cli.commands import main
 
+pytestmark = pytest.mark.processes
+
 PEER = Path(__file__).parents[1] / "support/upgrade_peer.py"
 FIRST = {
     "jobs.yaml": """\

@@ -155,6 +155,7 @@ def test_each_request_has_its_own_way_of_choosing(client: Any) -> None:
     assert answers[3].usage.completion_tokens == 5
 
 
+@pytest.mark.long
 def test_eight_at_once_are_answered_as_if_they_were_alone(client: Any) -> None:
     def answer(question: str) -> str:
         message = {"role": "user", "content": question}
@@ -306,6 +307,7 @@ def test_health_is_asked_of_the_engine_and_not_of_the_process(
     until(server.healthy)
 
 
+@pytest.mark.long
 def test_two_ranks_give_the_same_text_as_one(servers: Servers) -> None:
     def answers(ranks: int) -> list[str]:
         server = servers.with_ranks(ranks)

@@ -239,6 +239,7 @@ def test_a_rank_that_fails_ends_both_machines_and_is_told(tmp_path: Path) -> Non
         assert "RankLost" in told
 
 
+@pytest.mark.long
 def test_a_step_that_takes_too_long_ends_both_machines(tmp_path: Path) -> None:
     options = ('{"kind": "hang", "ranks": [1]}', "--step-timeout", "0.5")
     with machines(tmp_path, "Troubled", "--options", *options) as both:
@@ -249,6 +250,7 @@ def test_a_step_that_takes_too_long_ends_both_machines(tmp_path: Path) -> None:
         assert "in hang" in told
 
 
+@pytest.mark.long
 def test_a_rank_does_not_outlive_its_agent(tmp_path: Path) -> None:
     with machines(tmp_path, "Echo") as both:
         both.push.put(backend.AbortBackendMsg(1))

@@ -234,6 +234,7 @@ def test_no_rank_outlives_its_parent(start_method: str) -> None:
     print(f"\nall ended {seconds:.2f} s after their parent was killed")
 
 
+@pytest.mark.long
 def test_a_parent_killed_while_ranks_start_leaves_nothing() -> None:
     chance = random.Random(0)
     for _ in range(max(2, ROUNDS // 4)):
