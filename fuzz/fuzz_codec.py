@@ -16,7 +16,7 @@ from typing import Any
 import atheris
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tests/support"))
+sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/golden")]
 
 import torch  # noqa: E402, F401
 from building import built  # noqa: E402

@@ -203,3 +203,13 @@ def test_an_edit_changes_adds_renames_and_deletes_files() -> None:
 def test_an_edit_that_does_not_fit_is_refused(edit: str) -> None:
     with pytest.raises(ValueError):
         edited({"a": b"1\n2\n1\n"}, edit)
+
+
+@pytest.mark.parametrize(
+    "page", sorted(golden.GOLDEN.glob("*/*.md")), ids=lambda path: path.stem
+)
+def test_every_page_opens_with_a_title_and_an_introduction(page: Path) -> None:
+    title, empty, text, *_ = page.read_text().split("\n")
+    assert title.startswith("# ")
+    assert empty == ""
+    assert text[0].isupper() or text[0] == "`"

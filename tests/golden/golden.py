@@ -1,6 +1,6 @@
 """Golden cases: documents that hold a case's files and what is expected of them.
 
-`tests/golden/README.md` says how a page is written.
+`README.md` says how a page is written.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pages import Block, Heading, fenced, read
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parent
 UPDATE = os.environ.get("MSGEN_UPDATE_GOLDEN") == "1"
 
 _TITLE = re.compile(r"`([\w-]+)`: .+")
@@ -46,7 +46,11 @@ class Case:
         """Return the files of `previous`, and those of `current`: the same after the edit."""
         previous = self.files()
         edit = self.text("diff") if "diff" in self.blocks else ""
-        return {"previous": previous, "current": edited(previous, edit)}
+        try:
+            current = edited(previous, edit)
+        except ValueError as error:
+            raise ValueError(f"{self.page}:{self.line}: {error}") from error
+        return {"previous": previous, "current": current}
 
     def text(self, name: str) -> str:
         """Return the text of a block."""
@@ -154,7 +158,7 @@ def _rewrite(case: Case, name: str, text: str | None) -> None:
         del lines[block.start : block.end + 1]
     elif block is not None:
         new = fenced(block.language, text.encode())
-        lines[block.fence : block.end] = new.splitlines()
+        lines[block.fence : block.end] = new[:-1].split("\n")
     else:
         new = fenced(_LANGUAGES.get(Path(name).suffix, name), text.encode())
         if name not in _WITHOUT_LABEL:
@@ -165,7 +169,7 @@ def _rewrite(case: Case, name: str, text: str | None) -> None:
         while not lines[last - 1]:
             last -= 1
         after = [""] if case.end < len(lines) else []
-        lines[last : case.end] = ["", *new.splitlines(), *after]
+        lines[last : case.end] = ["", *new[:-1].split("\n"), *after]
     changed = "\n".join(lines).rstrip("\n") + "\n"
     if changed != content:
         case.page.write_bytes(changed.encode())
