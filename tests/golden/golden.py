@@ -76,6 +76,7 @@ class Case:
             assert files == shown, f"{self.page}:{self.line}: {self.name}"
 
 
+@functools.cache
 def cases(kind: str, folder: Path = GOLDEN) -> dict[str, Case]:
     """Return the cases of a kind by name, in the order of their pages.
 
@@ -173,6 +174,7 @@ def _rewrite(case: Case, name: str, text: str | None) -> None:
     changed = "\n".join(lines).rstrip("\n") + "\n"
     if changed != content:
         case.page.write_bytes(changed.encode())
+        cases.cache_clear()
 
 
 def edited(files: Mapping[str, bytes], edit: str) -> dict[str, bytes]:
