@@ -4,7 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo serve check test test-long lint types unit python wheel check-wheel sanitize fuzz bench clean
+.PHONY: demo serve check test test-long lint types unit python golden wheel check-wheel sanitize fuzz bench clean
+
+GOLDEN_TESTS := $(addprefix tests/,emit/test_golden.py schema/test_bad_schemas.py evolve/test_breaking.py)
 
 PYTEST = $(BIN)/pytest --numprocesses auto
 CODEC_TESTS := $(addprefix tests/codec/test_,encoding.py decoding.py frames.py tensors.py versions.py native.py)
@@ -42,7 +44,7 @@ serve: $(VENV)/.serve $(VENV)/.model
 
 # The loop to work in: under a minute.
 check: lint types
-	$(PYTEST) -m "not long and not processes" $(addprefix tests/,schema emit evolve cli codec)
+	$(PYTEST) -m "not long and not processes" $(addprefix tests/,golden schema emit evolve cli codec)
 
 test: lint types unit python
 
@@ -66,6 +68,11 @@ unit: $(VENV)/.dev
 # The codec's tests once more, with the engine that serves where there is no compiler.
 python: $(VENV)/.dev
 	MSGEN_CODEC=python $(PYTEST) $(CODEC_TESTS)
+
+# Writes what the pages of tests/golden expect anew, after a change of texts or of emitted code.
+# One process, since two would write one page at a time.
+golden: $(VENV)/.dev
+	MSGEN_UPDATE_GOLDEN=1 $(BIN)/pytest --quiet -p no:xdist $(GOLDEN_TESTS)
 
 # The wheel is made to run on any Linux of its age: see the tag that auditwheel gives it.
 wheel: $(VENV)/.dev

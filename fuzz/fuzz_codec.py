@@ -16,12 +16,12 @@ from typing import Any
 import atheris
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tests/support"))
+sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/golden")]
 
 import torch  # noqa: E402, F401
 from building import built  # noqa: E402
-from conftest import EVERYTHING  # noqa: E402
 from engines import alike, outcome  # noqa: E402
+from golden import good_schema  # noqa: E402
 from msgen.runtime import ENGINE  # noqa: E402
 from random_values import RandomValues  # noqa: E402
 
@@ -61,7 +61,7 @@ def main() -> None:
         sys.exit("the compiled codec is not here")
     with (
         tempfile.TemporaryDirectory() as folder,
-        built(Path(folder), EVERYTHING) as modules,
+        built(Path(folder), good_schema("everything", Path(folder))) as modules,
     ):
         codec = modules.module("everything").CODEC
         corpus = Path(sys.argv[-1])

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from building import Built, built
+from golden import good_schema
 from hypothesis import Phase, settings
 from msgen.generated import backend
 from msgen.runtime.queues import ZmqPullQueue
@@ -28,13 +29,12 @@ settings.load_profile("default")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-EVERYTHING = Path(__file__).parent / "golden" / "good" / "everything" / "schema"
-
 
 @pytest.fixture(scope="session")
 def everything_built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
     """The golden schema that uses every feature, built and imported."""
-    with built(tmp_path_factory.mktemp("everything"), EVERYTHING) as modules:
+    folder = tmp_path_factory.mktemp("golden")
+    with built(folder, good_schema("everything", folder)) as modules:
         yield modules
 
 

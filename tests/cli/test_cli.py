@@ -15,6 +15,7 @@ import pytest
 import yaml
 from building import write_schema
 from click.testing import CliRunner, Result
+from golden import cases
 from msgen.codegen.cli.commands import main
 from msgen.codegen.cli.starter import STARTER_FILES
 
@@ -368,14 +369,12 @@ def test_json_schema_accepts_every_valid_schema_file() -> None:
     schema = json.loads(result.stdout)
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    files = [
-        *ROOT.glob("schema/*.yaml"),
-        *ROOT.glob("tests/golden/good/*/schema/*.yaml"),
-    ]
-    assert len(files) > 8
-    for path in files:
-        validator.validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    for text in STARTER_FILES.values():
+    texts = [path.read_text(encoding="utf-8") for path in ROOT.glob("schema/*.yaml")]
+    for case in cases("good").values():
+        files = case.files("schema/")
+        texts += [data.decode() for name, data in files.items() if ".yaml" in name]
+    assert len(texts) > 8
+    for text in (*texts, *STARTER_FILES.values()):
         validator.validate(yaml.safe_load(text))
 
 

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 from building import write_schema
 from click.testing import CliRunner, Result
+from golden import cases, write_files
 from msgen.codegen.cli.commands import main
 from msgen.codegen.evolve.rules.table import RULES
 from repositories import init
@@ -22,7 +23,6 @@ from repositories import init
 SARIF = json.loads(
     (Path(__file__).parents[1] / "vectors" / "sarif-schema-2.1.0.json").read_text()
 )
-BREAKING = Path(__file__).parents[1] / "breaking"
 OLD = """\
 group: jobs
 receiver: worker
@@ -165,9 +165,11 @@ def test_a_result_keeps_its_fingerprint_when_its_line_moves(project: Path) -> No
 
 @pytest.mark.parametrize("case", sorted(RULES.keys() - {"LAYOUT_CHANGED"}))
 def test_sarif_of_every_rule_is_as_published(
-    case: str, monkeypatch: pytest.MonkeyPatch
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(BREAKING / case)
+    for version, files in cases("diff")[case].versions().items():
+        write_files(tmp_path / version, files)
+    monkeypatch.chdir(tmp_path)
     arguments = ["diff", "current", "--against", "./previous", "--format", "sarif"]
     run = sarif_of(CliRunner().invoke(main, arguments).stdout)
     assert case in {each["ruleId"] for each in run["results"]}

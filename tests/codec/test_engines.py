@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from building import Built, built, built_in_memory
-from conftest import EVERYTHING
 from edits import load, random_files
 from engines import NATIVE, Outcome, outcome, spoil, strict_engine, subclassed
+from golden import good_schema
 from random_values import RandomValues
 from schemas import RandomSource
 from sizes import size
@@ -50,8 +50,9 @@ def test_the_engines_agree(chunk: int, tmp_path: Path) -> None:
 
 def schemas(chunk: int, folder: Path) -> Iterator[Built]:
     """Yield one schema with all features and the engine's own, then random ones, for ever."""
-    for fixed in (EVERYTHING, Path(__file__).parents[2] / "schema"):
-        with built(folder / fixed.parent.name, fixed) as modules:
+    engine = Path(__file__).parents[2] / "schema"
+    for fixed in (good_schema("everything", folder), engine):
+        with built(folder / "packages", fixed) as modules:
             yield modules
     seed = 1000 * SEED + chunk
     while True:

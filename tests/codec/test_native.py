@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 import torch
 from building import Built, built, write_schema
-from conftest import EVERYTHING
 from engines import NATIVE, GaveUp, Outcome, outcome, strict_engine
+from golden import good_schema
 from msgen.generated import backend, common, tokenizer
 from msgen.runtime import ENGINE, DecodeError, EncodeError
 from msgen.runtime.codec import native_engine
@@ -137,7 +137,7 @@ def test_the_codec_says_its_engine() -> None:
 @pytest.fixture
 def modules(tmp_path: Any) -> Iterator[Built]:
     """Classes of its own, since a test patches them."""
-    with built(tmp_path, EVERYTHING) as made:
+    with built(tmp_path, good_schema("everything", tmp_path)) as made:
         yield made
 
 

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 import torch
 from building import Built, built
+from golden import cases, good_schema
 from msgen.codegen import load_schema
 from msgen.codegen.schema.fingerprint import Fingerprints
 from msgen.generated import backend, frontend, tokenizer
@@ -182,13 +183,16 @@ def test_frames_with_every_kind_of_tensor_are_the_golden_ones(
     )
 
 
-def test_fingerprints_are_the_golden_ones() -> None:
+def test_fingerprints_are_the_golden_ones(tmp_path: Path) -> None:
+    folders = {"schema": ROOT / "schema"}
+    folders |= {
+        f"golden/{name}": good_schema(name, tmp_path) for name in sorted(cases("good"))
+    }
     current = {}
-    for folder in (ROOT / "schema", *sorted(ROOT.glob("tests/golden/good/*/schema"))):
+    for label, folder in folders.items():
         schema = load_schema(folder)
         for group in schema.groups.values():
-            name = f"{folder.relative_to(ROOT).as_posix()}/{group.name}.yaml"
-            current[name] = {
+            current[f"{label}/{group.name}.yaml"] = {
                 "fingerprint": Fingerprints(schema).of(group),
                 "canonical": Fingerprints(schema).canonical(group),
             }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from building import write_schema
+from golden import cases, good_schema
 from msgen.codegen import generate, load_schema
 from msgen.codegen.emit.output import apply, compare
 from msgen.codegen.emit.python.context import USED_NAMES
@@ -29,9 +29,7 @@ RUFF_RULES = "lint.select=['E4','E7','E9','F','I','W','B','UP']"
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of packages: the golden schemas and some random ones, generated."""
     folder = tmp_path_factory.mktemp("sample")
-    schemas = {
-        case.parent.name: case for case in ROOT.glob("tests/golden/good/*/schema")
-    }
+    schemas = {name: good_schema(name, folder / "golden") for name in cases("good")}
     for seed in SEEDS:
         files = SchemaMaker(RandomSource(seed)).files()
         schemas[f"random_{seed}"] = write_schema(
@@ -88,14 +86,14 @@ def test_it_is_the_same_in_another_folder_with_another_hash_seed(
     outputs = []
     for number, seed in enumerate(("0", "4711")):
         folder = tmp_path / f"copy {number}"
-        shutil.copytree(ROOT / "tests/golden/good/everything/schema", folder / "schema")
+        schema = good_schema("everything", folder)
         subprocess.run(
-            [sys.executable, "-m", "msgen.codegen.cli", "build", folder / "schema"],
+            [sys.executable, "-m", "msgen.codegen.cli", "build", schema],
             env={**os.environ, "PYTHONHASHSEED": seed},
             check=True,
             capture_output=True,
         )
-        generated = folder / "generated"
+        generated = schema.parent / "generated"
         outputs.append({path.name: path.read_bytes() for path in generated.iterdir()})
     assert outputs[0] == outputs[1]
     assert str(tmp_path).encode() not in b"".join(outputs[0].values())

@@ -1,40 +1,31 @@
-"""Golden modules: each case's whole output, compared in both directions."""
+"""Golden modules: all that is generated from the schemas of `golden/good`, as the pages show it."""
 
 from __future__ import annotations
 
-import os
 import sys
 import typing
 from pathlib import Path
 
 import pytest
 from building import built
+from golden import cases, good_schema
 from msgen.codegen import generate, load_schema
 from msgen.codegen.history.layouts import load_layouts
 from msgen.generated import backend
 
-GOOD = Path(__file__).parents[1] / "golden" / "good"
-CASES = sorted(case.name for case in GOOD.iterdir())
+NAMES = list(cases("good"))
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_output_is_the_golden_one(name: str) -> None:
-    folder = GOOD / name / "schema"
+@pytest.mark.parametrize("name", NAMES)
+def test_the_output_is_the_golden_one(name: str, tmp_path: Path) -> None:
+    folder = good_schema(name, tmp_path)
     files = generate(load_schema(folder), load_layouts(folder))
-    expected = GOOD / name / "expected"
-    if os.environ.get("MSGEN_UPDATE_GOLDEN"):
-        expected.mkdir(exist_ok=True)
-        for path in expected.iterdir():
-            path.unlink()
-        for file, text in files.items():
-            (expected / file).write_text(text, encoding="utf-8")
-    found = {path.name: path.read_text(encoding="utf-8") for path in expected.iterdir()}
-    assert files == found
+    cases("good")[name].check_files("generated/", files)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_output_can_be_imported(tmp_path: Path, name: str) -> None:
-    with built(tmp_path, GOOD / name / "schema") as modules:
+    with built(tmp_path, good_schema(name, tmp_path)) as modules:
         for group in modules.schema.groups.values():
             module = modules.module(group.name)
             assert hasattr(module, "CODEC") == bool(group.live_messages)
@@ -44,7 +35,7 @@ def test_the_output_can_be_imported(tmp_path: Path, name: str) -> None:
 
 
 def test_type_hints_can_be_read_at_run_time(tmp_path: Path) -> None:
-    with built(tmp_path, GOOD / "everything" / "schema") as modules:
+    with built(tmp_path, good_schema("everything", tmp_path)) as modules:
         module = modules.module("everything")
         hints = typing.get_type_hints(module.Scalars)
         assert (hints["a"], hints["k"], hints["n"]) == (bool, float, bytes)
@@ -52,7 +43,7 @@ def test_type_hints_can_be_read_at_run_time(tmp_path: Path) -> None:
 
 
 def test_a_required_field_after_a_default_is_given_by_keyword(tmp_path: Path) -> None:
-    with built(tmp_path, GOOD / "shared-only" / "schema") as modules:
+    with built(tmp_path, good_schema("shared-only", tmp_path)) as modules:
         types = modules.module("types")
         pair = types.Pair(left=1, third="x")
         assert (pair.left, pair.right, pair.third) == (1, 0, "x")
@@ -62,7 +53,7 @@ def test_a_required_field_after_a_default_is_given_by_keyword(tmp_path: Path) ->
 
 
 def test_mutable_defaults_are_fresh(tmp_path: Path) -> None:
-    with built(tmp_path, GOOD / "collisions" / "schema") as modules:
+    with built(tmp_path, good_schema("collisions", tmp_path)) as modules:
         main = modules.module("main")
         make = {"bytes": b"", "frames": [], "slots": 1, "msg": None, "wire": None}
         make |= {"torch": None, "dataclass": True, "builtins": 0.0, "math": 0.0}
@@ -74,7 +65,7 @@ def test_mutable_defaults_are_fresh(tmp_path: Path) -> None:
 
 
 def test_defaults_are_what_the_schema_says(tmp_path: Path) -> None:
-    with built(tmp_path, GOOD / "defaults" / "schema") as modules:
+    with built(tmp_path, good_schema("defaults", tmp_path)) as modules:
         defaults = modules.module("defaults")
         early = defaults.Early()
         assert early.late == defaults.Late()
@@ -93,7 +84,7 @@ def test_defaults_are_what_the_schema_says(tmp_path: Path) -> None:
 
 
 def test_defaults_reach_structs_of_groups_further_away(tmp_path: Path) -> None:
-    with built(tmp_path, GOOD / "transitive" / "schema") as modules:
+    with built(tmp_path, good_schema("transitive", tmp_path)) as modules:
         main, c = modules.module("main"), modules.module("c")
         msg = main.Msg(inner=main.Inner(z="own"))
         assert msg.outer.inner == c.Inner(x=1)
@@ -102,7 +93,7 @@ def test_defaults_reach_structs_of_groups_further_away(tmp_path: Path) -> None:
 
 
 def test_names_of_the_generators_own_kind_do_no_harm(tmp_path: Path) -> None:
-    with built(tmp_path, GOOD / "aliases" / "schema") as modules:
+    with built(tmp_path, good_schema("aliases", tmp_path)) as modules:
         main = modules.module("main")
         record = main.Bytes(encode_bytes=b"x", decode_bytes=[b"y"])
         slots = main._encode_bytes(record, None)

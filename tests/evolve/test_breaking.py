@@ -1,20 +1,19 @@
 """The rules of a diff, one pair of versions for each, and pairs that break nobody.
 
-A folder `breaking/<RULE>` holds a version in `previous`, a later one in `current`, and all that
-`msgen diff current --against ./previous` prints, as text and as JSON. `breaking/compatible` holds
-pairs that must not fail. MSGEN_UPDATE_GOLDEN=1 writes the expected files anew.
+A page of `golden/diff` shows a schema and, for each rule, an edit of it and all that
+`msgen diff current --against ./previous` prints, as text and as JSON. `harmless.md` has the pairs
+that must not fail. `make golden` writes the outputs anew.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from golden import cases, write_files
 from msgen.codegen import load_schema
 from msgen.codegen.cli.commands import main
 from msgen.codegen.evolve.changes.change import ERROR
@@ -22,86 +21,77 @@ from msgen.codegen.evolve.findings import diff
 from msgen.codegen.evolve.rules.table import RULES
 from msgen.codegen.schema.fingerprint import Fingerprints
 
-BREAKING = Path(__file__).parents[1] / "breaking"
-COMPATIBLE = BREAKING / "compatible"
-UPDATE = os.environ.get("MSGEN_UPDATE_GOLDEN") == "1"
 _WITHOUT_PAIR = {"LAYOUT_CHANGED"}
 """A net for what no other rule explains; the property test looks for such a pair."""
 
-PAIRS = sorted(path for path in BREAKING.iterdir() if path != COMPATIBLE)
-HARMLESS = sorted(COMPATIBLE.iterdir())
+NAMES = list(cases("diff"))
+HARMLESS = [n for n, case in cases("diff").items() if case.page.stem == "harmless"]
+PAIRS = [name for name in NAMES if name not in HARMLESS]
 
 
-def _diff(case: Path, folder: Path, monkeypatch: Any, *options: str) -> Result:
-    """Run `msgen diff` on a copy of a pair, outside of this repository."""
-    if not folder.exists():
-        shutil.copytree(case, folder)
+@pytest.fixture
+def folder(name: str, tmp_path: Path) -> Path:
+    """The two versions of a pair, outside of this repository."""
+    for version, files in cases("diff")[name].versions().items():
+        write_files(tmp_path / version, files)
+    return tmp_path
+
+
+def _diff(folder: Path, monkeypatch: Any, *options: str) -> Result:
     monkeypatch.chdir(folder)
     return CliRunner().invoke(
         main, ["diff", "current", "--against", "./previous", *options]
     )
 
 
-def _check_golden(path: Path, text: str) -> None:
-    if UPDATE:
-        path.write_bytes(text.encode())
-    assert text == path.read_bytes().decode()
-
-
-def _name(path: Path) -> str:
-    return path.name
-
-
 def test_every_rule_has_a_pair() -> None:
-    assert {path.name for path in PAIRS} == RULES.keys() - _WITHOUT_PAIR
+    assert set(PAIRS) == RULES.keys() - _WITHOUT_PAIR
 
 
-@pytest.mark.parametrize("case", PAIRS, ids=_name)
+@pytest.mark.parametrize("name", PAIRS)
 def test_the_rule_is_told(
-    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = _diff(case, tmp_path / "case", monkeypatch)
-    data = _diff(case, tmp_path / "case", monkeypatch, "--format", "json")
+    text = _diff(folder, monkeypatch)
+    data = _diff(folder, monkeypatch, "--format", "json")
     assert text.stderr == data.stderr == ""
-    _check_golden(case / "expected.txt", text.stdout)
-    _check_golden(case / "expected.json", data.stdout)
+    cases("diff")[name].check("text", text.stdout)
+    cases("diff")[name].check("json", data.stdout)
     (comparison,) = json.loads(data.stdout)["comparisons"]
     findings = comparison["findings"] + json.loads(data.stdout)["waivers"]
-    assert case.name in {each["rule"] for each in findings}
+    assert name in {each["rule"] for each in findings}
     counts = [each for each in findings if each["waived"] is None]
     failing = any(each["severity"] == ERROR for each in counts)
     assert text.exit_code == data.exit_code == int(failing)
 
 
-@pytest.mark.parametrize("case", PAIRS, ids=_name)
+@pytest.mark.parametrize("name", PAIRS)
 def test_every_finding_has_its_place(
-    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = json.loads(
-        _diff(case, tmp_path / "case", monkeypatch, "--format", "json").stdout
-    )
+    data = json.loads(_diff(folder, monkeypatch, "--format", "json").stdout)
     for finding in data["comparisons"][0]["findings"]:
         for key in ("place", "old_place"):
             place = finding[key]
-            if place is None or (case.name == "GROUP_REMOVED" and key == "place"):
+            if place is None or (name == "GROUP_REMOVED" and key == "place"):
                 continue
-            lines = (tmp_path / "case" / place["path"]).read_text().splitlines()
+            lines = (folder / place["path"]).read_text().splitlines()
             assert lines[place["line"] - 1][place["column"] - 1 :].strip(), finding
 
 
-@pytest.mark.parametrize("case", HARMLESS, ids=_name)
+@pytest.mark.parametrize("name", HARMLESS)
 def test_what_breaks_nobody_does_not_fail(
-    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = _diff(case, tmp_path / "case", monkeypatch)
-    _check_golden(case / "expected.txt", result.stdout)
+    result = _diff(folder, monkeypatch)
+    cases("diff")[name].check("text", result.stdout)
     assert result.exit_code == 0
     assert ": error: " not in result.stdout
 
 
-@pytest.mark.parametrize("case", [*PAIRS, *HARMLESS], ids=_name)
-def test_the_verdict_on_each_group_is_its_fingerprint(case: Path) -> None:
-    old, new = load_schema(case / "previous"), load_schema(case / "current")
+@pytest.mark.parametrize("name", NAMES)
+def test_the_verdict_on_each_group_is_its_fingerprint(folder: Path) -> None:
+    old, new = load_schema(folder / "previous"), load_schema(folder / "current")
     for verdict in diff(old, new).verdicts:
         prints = [
             Fingerprints(schema).of(schema.groups[verdict.group])
@@ -112,11 +102,11 @@ def test_the_verdict_on_each_group_is_its_fingerprint(case: Path) -> None:
             assert verdict.same_fingerprint == (prints[0] == prints[1])
 
 
-@pytest.mark.parametrize("case", [*PAIRS, *HARMLESS], ids=_name)
-def test_a_schema_is_compatible_with_itself(case: Path) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_a_schema_is_compatible_with_itself(folder: Path) -> None:
     for version in ("previous", "current"):
-        schema = load_schema(case / version)
-        found = diff(schema, load_schema(case / version))
+        schema = load_schema(folder / version)
+        found = diff(schema, load_schema(folder / version))
         assert found.findings == ()
         assert found.rollout == "any order"
 

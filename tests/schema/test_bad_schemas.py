@@ -1,31 +1,28 @@
 """Bad schemas: every fault is reported in full, at its place, and nothing is written.
 
-Each folder of `golden/bad` holds a schema with a fault and, in `stderr.txt`, all that
-`msgen build schema` says about it. To accept changed texts, run with MSGEN_UPDATE_GOLDEN=1 and
-read the difference.
+The pages of `golden/bad` show schemas with a fault and, below each, all that `msgen build schema`
+says about it. To accept changed texts, run `make golden` and read the difference.
 """
 
 from __future__ import annotations
 
 import ast
-import os
 import re
-import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from building import write_schema
 from click.testing import CliRunner, Result
+from golden import cases, write_files
 from msgen.codegen import SchemaError, load_schema
 from msgen.codegen.cli.commands import main
 from msgen.codegen.cli.console import WRONG
 from msgen.codegen.schema.yaml import events as yaml_events
 
 ROOT = Path(__file__).parents[1]
-CASES = ROOT / "golden" / "bad"
+NAMES = list(cases("bad"))
 CODEGEN = ROOT.parent / "codegen"
-UPDATE = os.environ.get("MSGEN_UPDATE_GOLDEN") == "1"
 
 LEAST_CASES = 60
 _RULE = re.compile(r"[a-z]+(-[a-z]+)*")
@@ -41,13 +38,9 @@ _UNCOVERED = frozenset(
 """Rules that no case can show; each needs a reason here."""
 
 
-def _names() -> list[str]:
-    return sorted(path.name for path in CASES.iterdir() if path.is_dir())
-
-
-def _build(case: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
-    """Run `msgen build schema` on a copy of a case, in ``folder``."""
-    shutil.copytree(case / "schema", folder / "schema")
+def _build(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
+    """Run `msgen build schema` on the files of a case, in ``folder``."""
+    write_files(folder, cases("bad")[name].files())
     monkeypatch.chdir(folder)
     monkeypatch.delenv("NO_COLOR", raising=False)
     return CliRunner().invoke(main, ["build", "schema"])
@@ -61,43 +54,36 @@ def _contents(folder: Path) -> dict[str, bytes]:
     }
 
 
-def _read(golden: Path) -> str:
-    # Not read_text: it would hide a carriage return.
-    return golden.read_bytes().decode("utf-8")
-
-
-@pytest.mark.parametrize("name", _names())
+@pytest.mark.parametrize("name", NAMES)
 def test_bad_schema_is_explained(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case = CASES / name
-    result = _build(case, tmp_path, monkeypatch)
+    case = cases("bad")[name]
+    result = _build(name, tmp_path, monkeypatch)
 
     assert result.exit_code == WRONG, result.exception or result.output
     assert result.stdout == ""
     assert [path.name for path in tmp_path.iterdir()] == ["schema"]
-    assert _contents(tmp_path / "schema") == _contents(case / "schema")
-    golden = case / "stderr.txt"
-    if UPDATE:
-        golden.write_bytes(result.stderr.encode("utf-8"))
-    assert result.stderr == _read(golden)
+    assert _contents(tmp_path / "schema") == case.files("schema/")
+    case.check("text", result.stderr)
 
 
-@pytest.mark.parametrize("name", _names())
+@pytest.mark.parametrize("name", NAMES)
 def test_text_is_the_same_without_libyaml(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(yaml_events, "_FAST_LOADER", yaml_events.PureLoader)
-    result = _build(CASES / name, tmp_path, monkeypatch)
+    result = _build(name, tmp_path, monkeypatch)
 
     assert result.exit_code == WRONG
-    assert result.stderr == _read(CASES / name / "stderr.txt")
+    assert result.stderr == cases("bad")[name].text("text")
 
 
-@pytest.mark.parametrize("name", _names())
-def test_golden_is_well_formed(name: str) -> None:
-    text = _read(CASES / name / "stderr.txt")
-    *problems, summary = text.splitlines(keepends=True)
+@pytest.mark.parametrize("name", NAMES)
+def test_golden_is_well_formed(name: str, tmp_path: Path) -> None:
+    case = cases("bad")[name]
+    write_files(tmp_path, case.files())
+    *problems, summary = case.text("text").splitlines(keepends=True)
     matches = [_PROBLEM.fullmatch(problem) for problem in problems]
 
     assert all(matches)
@@ -108,7 +94,7 @@ def test_golden_is_well_formed(name: str) -> None:
     places = [(m[1], int(m[2]), int(m[3])) for m in matches if m is not None]
     assert places == sorted(places)
     for path, line, column in places:
-        _assert_inside(CASES / name / path, line, column)
+        _assert_inside(tmp_path / path, line, column)
 
 
 def _assert_inside(path: Path, line: int, column: int) -> None:
@@ -127,11 +113,11 @@ def test_every_rule_has_a_case() -> None:
     rules = _rules_of_source()
     shown = Counter(
         match[4]
-        for name in _names()
-        for match in _PROBLEM.finditer(_read(CASES / name / "stderr.txt"))
+        for case in cases("bad").values()
+        for match in _PROBLEM.finditer(case.text("text"))
     )
 
-    assert len(_names()) >= LEAST_CASES
+    assert len(NAMES) >= LEAST_CASES
     assert rules - shown.keys() - _UNCOVERED == set()
     # The other way round too: a rule that is reported in a new way must not escape this test.
     assert shown.keys() - rules == set()
