@@ -26,9 +26,20 @@ class Key:
 
 
 _DOC = Key("text", "What it is for, in a sentence or more; becomes the docstring.")
-_SINCE = Key("count", "The group version that added it; 1 if absent.")
-_DEPRECATED = Key("flag", "Still works, but new code should not use it.")
-_WAS = Key("name", "Its name before a deliberate rename; keeps the fingerprint.")
+_FIELDS = Key("short field", "Its fields; their order is their order on the wire.")
+_TAG = Key(
+    "count",
+    "Its number, unique in the group.",
+    required=True,
+    least=0,
+    most=255,
+    example="<0 to 255>",
+)
+_EVOLUTION = {
+    "since": Key("count", "The group version that added it; 1 if absent."),
+    "deprecated": Key("flag", "Still works, but new code should not use it."),
+    "was": Key("name", "Its name before a deliberate rename; keeps the fingerprint."),
+}
 
 SECTIONS: dict[str, dict[str, Key]] = {
     "group": {
@@ -57,50 +68,26 @@ SECTIONS: dict[str, dict[str, Key]] = {
             required=True,
             example="<Name>",
         ),
-        "tag": Key(
-            "count",
-            "Its number, unique in the group.",
-            required=True,
-            least=0,
-            most=255,
-            example="<0 to 255>",
-        ),
+        "tag": _TAG,
         "doc": _DOC,
-        "since": _SINCE,
-        "deprecated": _DEPRECATED,
-        "was": _WAS,
+        **_EVOLUTION,
     },
     "message": {
-        "tag": Key(
-            "count",
-            "Its number, unique in the group.",
-            required=True,
-            least=0,
-            most=255,
-            example="<0 to 255>",
-        ),
+        "tag": _TAG,
         "doc": _DOC,
-        "fields": Key(
-            "short field", "Its fields; their order is their order on the wire."
-        ),
-        "since": _SINCE,
-        "deprecated": _DEPRECATED,
-        "was": _WAS,
+        "fields": _FIELDS,
+        **_EVOLUTION,
         "removed": Key("flag", "Gone, but its tag stays reserved."),
     },
     "struct": {
         "doc": _DOC,
-        "fields": Key(
-            "short field", "Its fields; their order is their order on the wire."
-        ),
+        "fields": _FIELDS,
     },
     "field": {
         "type": Key("type", "The field's type.", required=True, example="int"),
         "doc": _DOC,
         "default": Key("value", "The value where none is given."),
-        "since": _SINCE,
-        "deprecated": _DEPRECATED,
-        "was": _WAS,
+        **_EVOLUTION,
         "removed": Key("flag", "Gone, but its slot stays, written as nil."),
         "max_len": Key(
             "count", "Most characters, bytes, items or tensor elements.", least=0
@@ -132,9 +119,7 @@ SECTIONS: dict[str, dict[str, Key]] = {
             example="<number>",
         ),
         "doc": _DOC,
-        "since": _SINCE,
-        "deprecated": _DEPRECATED,
-        "was": _WAS,
+        **_EVOLUTION,
     },
 }
 

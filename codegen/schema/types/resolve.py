@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from msgen.codegen.schema import model
-from msgen.codegen.schema.errors import Problems
+from msgen.codegen.schema.errors import Problems, Reported
 from msgen.codegen.schema.model import Type
+from msgen.codegen.schema.rule import Rule
 from msgen.codegen.schema.texts import did_you_mean, shown
-from msgen.codegen.schema.yaml.nodes import Scalar
+from msgen.codegen.schema.yaml import Scalar
 
 from .expression import (
+    TYPE_SYNTAX,
     NameExpr,
     NullableExpr,
     SizeExpr,
@@ -21,7 +23,7 @@ from .expression import (
     parse_type,
 )
 from .scope import GENERICS, SCALARS, Scope
-from .unions import explain_ambiguity
+from .unions import AMBIGUOUS_UNION, explain_ambiguity
 
 MAX_RANK = 64
 """Most dimensions of a tensor, torch's own limit."""
@@ -47,10 +49,6 @@ _DTYPES_ELSEWHERE = {
 """What dtypes are called elsewhere, to the torch name that is most likely meant."""
 
 
-class _Stop(Exception):
-    """A problem was reported; the type it is in cannot be built."""
-
-
 @dataclass(frozen=True)
 class TypeChecker:
     """Builds the types of one group."""
@@ -65,16 +63,15 @@ class TypeChecker:
         except TypeSyntaxError as error:
             self.problems.add(
                 text.inner_place(error.offset),
-                "type-syntax",
+                TYPE_SYNTAX,
                 f"type {shown(text.text)}: {error.reason}",
             )
-        except _Stop:
+        except Reported:
             pass
         return None
 
-    def _fail(self, text: Scalar, offset: int, rule: str, message: str) -> _Stop:
-        self.problems.add(text.inner_place(offset), rule, message)
-        return _Stop()
+    def _fail(self, text: Scalar, offset: int, rule: Rule, message: str) -> Reported:
+        return self.problems.fail(text.inner_place(offset), rule, message)
 
     def _build(self, expr: TypeExpr, text: Scalar) -> Type:
         if isinstance(expr, NullableExpr):
@@ -83,7 +80,7 @@ class TypeChecker:
                 raise self._fail(
                     text,
                     expr.mark,
-                    "nullable",
+                    NULLABLE,
                     f"'{model.spell(item)}' holds null already; remove the '?'",
                 )
             return model.NullableType(item)
@@ -93,7 +90,7 @@ class TypeChecker:
             raise self._fail(
                 text,
                 expr.offset,
-                "type-syntax",
+                TYPE_SYNTAX,
                 f"'{expr.text}' is a size, not a type; sizes stand in tensor[...] only",
             )
         if expr.name in GENERICS:
@@ -102,13 +99,13 @@ class TypeChecker:
             return self._named(expr, text)
         if expr.args is not None:
             raise self._no_arguments(expr, text)
-        return _scalar(expr.name)
+        return SCALARS[expr.name]
 
-    def _no_arguments(self, expr: NameExpr, text: Scalar) -> _Stop:
+    def _no_arguments(self, expr: NameExpr, text: Scalar) -> Reported:
         return self._fail(
             text,
             expr.offset,
-            "type-arguments",
+            TYPE_ARGUMENTS,
             f"{shown(expr.name)} takes no arguments; those that do are {', '.join(GENERICS)}",
         )
 
@@ -116,11 +113,11 @@ class TypeChecker:
         symbol = self.scope.symbols.get(expr.name)
         if symbol is None:
             if self.scope.may_hold(expr.name):
-                raise _Stop
+                raise Reported
             raise self._fail(
                 text,
                 expr.offset,
-                "unknown-type",
+                UNKNOWN_TYPE,
                 f"unknown type {shown(expr.name)}{self.scope.explain_unknown(expr.name)}",
             )
         if expr.args is not None:
@@ -129,7 +126,7 @@ class TypeChecker:
             raise self._fail(
                 text,
                 expr.offset,
-                "removed-type",
+                REMOVED_TYPE,
                 f"message '{expr.name}' is removed; a field cannot hold it any more",
             )
         kinds: dict[str, Callable[[str, str], Type]] = {
@@ -154,7 +151,7 @@ class TypeChecker:
             raise self._fail(
                 text,
                 expr.offset,
-                "type-arguments",
+                TYPE_ARGUMENTS,
                 f"'{expr.name}' takes {example}; it has {len(args)}",
             )
         types = [self._build(arg, text) for arg in args]
@@ -166,7 +163,7 @@ class TypeChecker:
             raise self._fail(
                 text,
                 args[0].offset,
-                "dict-key",
+                DICT_KEY,
                 f"dict keys cannot be "
                 f"'{model.spell(types[0])}'; use a bool, an integer, str, bytes or an enum",
             )
@@ -178,7 +175,7 @@ class TypeChecker:
             raise self._fail(
                 text,
                 expr.offset,
-                "type-arguments",
+                TYPE_ARGUMENTS,
                 "'tensor' takes a dtype and its dimensions, as in tensor[int32, seq]",
             )
         if dtype.name not in (*model.DTYPES, "any"):
@@ -190,7 +187,7 @@ class TypeChecker:
             raise self._fail(
                 text,
                 dtype.offset,
-                "unknown-dtype",
+                UNKNOWN_DTYPE,
                 f"unknown dtype {shown(dtype.name)}"
                 f"{hint or '; it is a torch name such as int32 or bfloat16, or any'}",
             )
@@ -200,7 +197,7 @@ class TypeChecker:
                 raise self._fail(
                     text,
                     args[1 + dims.index("*")].offset,
-                    "tensor-dims",
+                    TENSOR_DIMS,
                     "'*' means any rank and stands alone, as in "
                     "tensor[int32, *]; use '_' for one dimension of any size",
                 )
@@ -209,7 +206,7 @@ class TypeChecker:
             raise self._fail(
                 text,
                 args[1 + MAX_RANK].offset,
-                "tensor-dims",
+                TENSOR_DIMS,
                 f"{len(dims)} dimensions; at most {MAX_RANK}",
             )
         return model.TensorType(dtype.name, dims)
@@ -225,7 +222,7 @@ class TypeChecker:
         raise self._fail(
             text,
             arg.offset,
-            "tensor-dims",
+            TENSOR_DIMS,
             f"{_spelled(arg)} is no dimension; it is an integer, a name, '_' for any size, or '*' "
             "alone for any rank",
         )
@@ -238,14 +235,72 @@ class TypeChecker:
                 raise self._fail(
                     text,
                     each.mark,
-                    "nullable",
+                    NULLABLE,
                     "'?' on one alternative; put it on them all, as in (A | B)?",
                 )
             ambiguity = explain_ambiguity(option, options)
             if ambiguity:
-                raise self._fail(text, each.offset, "ambiguous-union", ambiguity)
+                raise self._fail(text, each.offset, AMBIGUOUS_UNION, ambiguity)
             options.append(option)
         return model.UnionType(tuple(options))
+
+
+TYPE_ARGUMENTS = Rule(
+    "type-arguments",
+    "a type has too many or too few arguments in brackets",
+    "The types of items, and the dtype and dimensions of a tensor, decide what is written and what "
+    "a reader takes.",
+    "write `list[T]`, `tuple[A, B]`, `dict[K, V]` or `tensor[dtype, dims]`; other types have no "
+    "brackets.",
+    TypeChecker._generic,
+)
+UNKNOWN_TYPE = Rule(
+    "unknown-type",
+    "a field's type is neither built in, nor declared in the group, nor imported",
+    "Nothing says how its values are written.",
+    "correct the spelling, declare a struct or an enum, or add the group that declares it to "
+    "`imports`. Messages of other groups cannot be used: share a struct.",
+    TypeChecker._named,
+)
+REMOVED_TYPE = Rule(
+    "removed-type",
+    "a field holds a message that is removed",
+    "A removed message has no class any more; only its tag is kept, so that no other takes it.",
+    "take the message out of the type, or remove the field too.",
+    TypeChecker._named,
+)
+DICT_KEY = Rule(
+    "dict-key",
+    "the keys of a dict are of a type that cannot be a key",
+    "They become keys of Python dicts. Lists, structs and tensors have no hash, and floats are "
+    "poor keys: nan is not equal to itself.",
+    "use a bool, an integer, str, bytes or an enum as the key, or a list of structs.",
+    TypeChecker._generic,
+)
+UNKNOWN_DTYPE = Rule(
+    "unknown-dtype",
+    "the dtype of a tensor is none that torch has",
+    "A tensor travels as plain bytes, which mean something by their dtype only.",
+    "write torch's name of it, such as int32 or bfloat16, or `any`.",
+    TypeChecker._tensor,
+)
+TENSOR_DIMS = Rule(
+    "tensor-dims",
+    "a tensor's dimensions are not sizes, names, `_` or a single `*`",
+    "Readers check the shape against the dimensions, and torch has no tensor of more than "
+    f"{MAX_RANK}.",
+    "write an integer, a name (one size wherever it stands in a message), `_` for any size, or "
+    "`*` alone for any rank.",
+    TypeChecker._tensor,
+)
+NULLABLE = Rule(
+    "nullable",
+    "a `?` says nothing, or stands on one alternative of a union",
+    "`T??` and `any?` hold no more than `T?` and `any`, and `A? | B` would read as if only an A "
+    "could be null.",
+    "remove the `?`, or put it on the whole union, as in `(A | B)?`.",
+    TypeChecker._build,
+)
 
 
 def _alternatives(expr: UnionExpr) -> Iterator[TypeExpr]:
@@ -262,19 +317,3 @@ def _spelled(expr: TypeExpr) -> str:
     if isinstance(expr, NameExpr):
         return shown(f"{expr.name}[...]")
     return "this"
-
-
-def _scalar(name: str) -> Type:
-    if name in ("float", "f32"):
-        return model.FloatType(32 if name == "f32" else 64)
-    if name == "int":
-        return model.IntType("i64")
-    if name in model.INT_RANGES:
-        return model.IntType(name)
-    plain: dict[str, Type] = {
-        "bool": model.BoolType(),
-        "str": model.StrType(),
-        "bytes": model.BytesType(),
-        "any": model.AnyType(),
-    }
-    return plain[name]
