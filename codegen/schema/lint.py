@@ -9,7 +9,7 @@ from .errors import Problem
 from .rule import WARNING, Rule
 
 
-def lint(schema: model.Schema) -> list[Problem]:
+def lint_schema(schema: model.Schema) -> list[Problem]:
     """Return the findings of all lint rules, sorted by place."""
     findings = list(_unused_types(schema))
     for group in schema.groups.values():

@@ -7,7 +7,7 @@ a value of a type.
 It imports `sections`, `yaml` and the modules beside the sub-packages.
 """
 
-from .defaults import DefaultReader, FieldTypes, holds_value
+from .defaults import DefaultReader, FieldTypes
 from .resolve import TypeChecker
 from .scope import Scope, build_scopes
 
@@ -17,5 +17,4 @@ __all__ = [
     "Scope",
     "TypeChecker",
     "build_scopes",
-    "holds_value",
 ]

@@ -312,20 +312,3 @@ BAD_DEFAULT = Rule(
     "number. Tensors and messages can only be null.",
     DefaultReader.read,
 )
-
-
-def holds_value(type_: Type, value: Value) -> bool:
-    """Say whether an alternative of a union is the one that a default of the union belongs to.
-
-    Only of alternatives that defaults have classes of their own for: no two others are told apart.
-    """
-    if isinstance(value, model.StructDefault):
-        return type_ == value.type
-    kinds: dict[type[Type], type[object]] = {
-        model.EnumType: model.EnumDefault,
-        model.ListType: list,
-        model.TupleType: tuple,
-        model.DictType: dict,
-    }
-    kind = kinds.get(type(type_))
-    return kind is not None and isinstance(value, kind)
