@@ -119,20 +119,15 @@ def _check_default_recursion(
         ]
         for key, record in records.items()
     }
-    for start, starts in edges.items():
-        for culprit, first in starts:
-            seen: set[model.RecordKey] = set()
-            todo = [first]
-            while todo:
-                key = todo.pop()
-                if key not in seen:
-                    seen.add(key)
-                    todo.extend(ref for _, ref in edges[key])
-            if start in seen:
+    circles = components({key: [ref for _, ref in edges[key]] for key in edges})
+    circle_of = {key: circle for circle in circles for key in circle}
+    for key, builds in edges.items():
+        for culprit, ref in builds:
+            if ref in circle_of[key]:
                 problems.add(
                     culprit.place,
                     DEFAULT_RECURSION,
-                    f"default of field '{culprit.name}' of '{start[1]}' builds a '{start[1]}' "
+                    f"default of field '{culprit.name}' of '{key[1]}' builds a '{key[1]}' "
                     "again without end; make it null, or an empty list",
                 )
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from msgen.codegen.schema import model, names
-from msgen.codegen.schema.errors import Problems
+from msgen.codegen.schema.errors import Place, Problems
 from msgen.codegen.schema.model import Type
 from msgen.codegen.schema.rule import Rule
 from msgen.codegen.schema.sections import Section
 from msgen.codegen.schema.texts import shown
-from msgen.codegen.schema.types import DefaultReader, FieldTypes, Scope, TypeChecker
+from msgen.codegen.schema.types import DefaultReader, FieldTypes, Scope, build_type
 
 from .enums import build_enum
 from .evolution import Declared, check_appended, check_evolution
@@ -36,9 +36,8 @@ def build_groups(
     """
     types: _RecordTypes = {}
     for name, group in groups.items():
-        checker = TypeChecker(scopes[name], problems)
         for record in (*group.sections("structs"), *group.sections("messages")):
-            fields = _field_types(checker, record, problems)
+            fields = _field_types(record, scopes[name], problems)
             types[name, record.kind, record.name] = fields
     return {
         name: _GroupBuilder(name, group, scopes, types, problems).build()
@@ -46,15 +45,15 @@ def build_groups(
     }
 
 
-def _field_types(
-    checker: TypeChecker, record: Section, problems: Problems
-) -> FieldTypes:
+def _field_types(record: Section, scope: Scope, problems: Problems) -> FieldTypes:
     types: dict[str, tuple[Type | None, Section]] = {}
     where = f"{record.kind} {shown(record.name)}"
     in_message = record.kind == "message"
     for each in record.sections("fields"):
         names.check_field_name(each.name, where, in_message, each.place, problems)
-        type_ = checker.build(each.scalar("type")) if "type" in each else None
+        type_ = None
+        if "type" in each:
+            type_ = build_type(each.scalar("type"), scope, problems)
         if type_ is not None:
             type_ = apply_limits(type_, each, problems)
         types[each.name] = (type_, each)
@@ -154,17 +153,28 @@ class _GroupBuilder:
 
     def _message(self, section: Section) -> model.Message:
         self._check_type_name(section)
+        fields = self._fields(section)
+        return self._tagged(section, section.name, section.place, fields)
+
+    def _tagged(
+        self,
+        section: Section,
+        name: str,
+        place: Place,
+        fields: tuple[model.Field, ...],
+    ) -> model.Message:
         return model.Message(
             group=self.name,
-            name=section.name,
-            place=section.place,
+            name=name,
+            place=place,
             doc=section.text("doc"),
-            fields=self._fields(section),
+            fields=fields,
             tag=section.count("tag"),
             since=section.count("since"),
             deprecated=section.flag("deprecated"),
             was=section.optional_text("was"),
             removed=section.flag("removed"),
+            is_batch=section.kind == "batch",
             keys=section.places(),
         )
 
@@ -195,19 +205,7 @@ class _GroupBuilder:
             type=model.ListType(item),
             doc="The messages, in order.",
         )
-        return model.Message(
-            group=self.name,
-            name=name,
-            place=place,
-            doc=section.text("doc"),
-            fields=(data,),
-            tag=section.count("tag"),
-            since=section.count("since"),
-            deprecated=section.flag("deprecated"),
-            was=section.optional_text("was"),
-            is_batch=True,
-            keys=section.places(),
-        )
+        return self._tagged(section, name, place, (data,))
 
     def _fields(self, record: Section) -> tuple[model.Field, ...]:
         where = shown(record.name)

@@ -8,13 +8,13 @@ It imports `sections`, `yaml` and the modules beside the sub-packages.
 """
 
 from .defaults import DefaultReader, FieldTypes
-from .resolve import TypeChecker
+from .resolve import build_type
 from .scope import Scope, build_scopes
 
 __all__ = [
     "DefaultReader",
     "FieldTypes",
     "Scope",
-    "TypeChecker",
     "build_scopes",
+    "build_type",
 ]
