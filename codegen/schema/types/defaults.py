@@ -55,7 +55,7 @@ class DefaultReader:
     enum: Callable[[model.EnumType], Section]
 
     def read(self, node: Node, type_: Type) -> model.Default | None:
-        """Return the default, or None after reporting why the node is none of ``type_``."""
+        """Return the default, or None after reporting why the node is no value of ``type_``."""
         try:
             return model.Default(self._value(node, type_))
         except Reported:
