@@ -73,7 +73,7 @@ def _unused_types(schema: model.Schema) -> Iterator[Problem]:
 UNUSED_IMPORT = Rule(
     "unused-import",
     "a group imports another but uses none of its types",
-    "The generated module imports for nothing, and a reader looks for a use that is not there.",
+    "Readers look for a use that is not there, and a group that is imported cannot import this one.",
     "remove the import.",
     _unused_imports,
     WARNING,

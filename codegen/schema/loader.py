@@ -232,7 +232,7 @@ FOLDER_NAME = Rule(
 FILE_PLACE = Rule(
     "file-place",
     "a YAML file is not where schema files stand, or not named as they are",
-    "It would not be read, and the group in it would be missing without a word.",
+    "It would not be read, and the group in it would silently be missing.",
     f"put it directly into the schema folder as `<group>{SUFFIX}`, or take it out of there.",
     _is_in_place,
 )
@@ -254,7 +254,7 @@ UNREADABLE_FILE = Rule(
 ENCODING = Rule(
     "encoding",
     "a file is not UTF-8",
-    "Names and texts would be read as other ones than were written.",
+    "Read in another encoding, names and texts are not what their author wrote.",
     "save the file as UTF-8.",
     _read_text,
 )

@@ -187,7 +187,7 @@ NAME_STYLE = Rule(
     "name-style",
     "a name is not written as names of its kind are",
     "Types become Python classes, fields their attributes and groups their modules. With one style "
-    "for each kind, the names that the generator derives from them are valid and cannot clash.",
+    "for each kind, the names that the generator derives from them are valid in Python.",
     "write types in PascalCase, fields, groups and processes in snake_case, and enum members in "
     "ASCII letters, digits and single underscores.",
     _report_style,
