@@ -46,19 +46,19 @@ def _empty_groups(group: model.Group) -> Iterator[Problem]:
 
 def _unused_types(schema: model.Schema) -> Iterator[Problem]:
     reached: set[model.Type] = set()
-    todo: list[model.Record] = [
-        m for group in schema.groups.values() for m in group.messages
-    ]
-    while todo:
-        for field in todo.pop().fields:
-            for part in model.walk(field.type):
-                if (
-                    isinstance(part, (model.StructType, model.EnumType))
-                    and part not in reached
-                ):
-                    reached.add(part)
-                    if isinstance(part, model.StructType):
-                        todo.append(schema.record(part))
+    records: list[model.Record] = []
+    for group in schema.groups.values():
+        records += group.messages
+    while records:
+        held = {
+            part
+            for field in records.pop().fields
+            for part in model.walk(field.type)
+            if isinstance(part, (model.StructType, model.EnumType))
+        }
+        new = held - reached
+        reached |= new
+        records += [schema.record(r) for r in new if isinstance(r, model.StructType)]
     for group in schema.groups.values():
         for what, declared in (("struct", group.structs), ("enum", group.enums)):
             for each in declared:
