@@ -84,7 +84,7 @@ def check(
     from msgen.codegen.emit.output import compare
     from msgen.codegen.emit.python.modules import generate
     from msgen.codegen.history.layouts import load_layouts
-    from msgen.codegen.schema.lint import lint
+    from msgen.codegen.schema import lint_schema
     from msgen.codegen.schema.loader import load_schema
     from msgen.codegen.schema.texts import counted
 
@@ -99,7 +99,7 @@ def check(
         transitive,
         allow_missing,
         known,
-        lint=tuple(lint(schema)),
+        lint=tuple(lint_schema(schema)),
         stale=tuple((each.kind, each.path.as_posix()) for each in changes),
     )
     parts = [

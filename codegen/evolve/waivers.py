@@ -20,10 +20,11 @@ from msgen.codegen.evolve.changes.change import (
 )
 from msgen.codegen.evolve.rules.table import RULES, find_rule, unknown_rule
 from msgen.codegen.schema.errors import Place, Problems
-from msgen.codegen.schema.loader import SETTINGS_FILE
-from msgen.codegen.schema.sections.reader import read_section
+from msgen.codegen.schema.loader import SETTINGS_FILE, UNREADABLE_FILE
+from msgen.codegen.schema.rule import Rule
+from msgen.codegen.schema.sections import read_section
 from msgen.codegen.schema.texts import shown
-from msgen.codegen.schema.yaml.compose import parse_yaml
+from msgen.codegen.schema.yaml import parse_yaml
 
 
 def load_waivers(folder: Path) -> list[Waiver]:
@@ -42,7 +43,7 @@ def load_waivers(folder: Path) -> list[Waiver]:
     except (OSError, UnicodeDecodeError) as error:
         problems.add(
             Place(label),
-            "unreadable-file",
+            UNREADABLE_FILE,
             f"cannot be read: {error}; make it a readable file in UTF-8, or remove it",
         )
         text = ""
@@ -60,7 +61,7 @@ def load_waivers(folder: Path) -> list[Waiver]:
             hint = f"write '{found.id}'" if found else unknown_rule(rule)
             problems.add(
                 section.place_of("rule"),
-                "unknown-rule",
+                UNKNOWN_RULE,
                 f"'rule' of a waiver is {shown(rule)}; {hint}",
             )
         waivers.append(
@@ -74,6 +75,15 @@ def load_waivers(folder: Path) -> list[Waiver]:
         )
     problems.raise_if_any()
     return waivers
+
+
+UNKNOWN_RULE = Rule(
+    "unknown-rule",
+    "a waiver names a rule that does not exist",
+    "It would allow nothing, and the break that it was written for would fail the run.",
+    "write the id of the finding as `msgen diff` prints it; `msgen rules` lists them all.",
+    load_waivers,
+)
 
 
 def apply_waivers(

@@ -57,7 +57,7 @@ def _text_lines(report: Report, colour: Callable[[str], str]) -> Iterator[str]:
 
 
 def _of_problem(problem: Any) -> Result:
-    return Result(problem.severity, problem.rule, problem.place, problem.message)
+    return Result(problem.severity, problem.rule.id, problem.place, problem.message)
 
 
 def _line(result: Result, colour: Callable[[str], str]) -> str:
@@ -75,7 +75,7 @@ def json_report(report: Report) -> str:
         "skipped": list(report.skipped),
         "lint": [
             {
-                "rule": each.rule,
+                "rule": each.rule.id,
                 "severity": each.severity,
                 "place": _place(each.place),
                 "text": each.message,

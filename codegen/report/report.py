@@ -72,7 +72,7 @@ class Report:
         for problem in self.lint:
             yield Result(
                 problem.severity,
-                problem.rule,
+                problem.rule.id,
                 problem.place,
                 problem.message,
                 identity=problem.message,
