@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 .PHONY: demo serve test lint types unit python wheel check-wheel sanitize fuzz bench clean
 
 CODEC_TESTS := $(addprefix tests/codec/test_,encoding.py decoding.py frames.py tensors.py versions.py native.py)
-NATIVE := $(wildcard runtime/codec/native/*.[ch])
+NATIVE := $(wildcard runtime/codec/native/*.[ch] runtime/codec/native/*/*.[ch])
 
 $(VENV)/.runtime: setup.cfg setup.py constraints.txt pyproject.toml $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

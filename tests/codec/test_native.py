@@ -619,7 +619,7 @@ messages:
 
 
 def with_slots(module: Any, tag: int, *slots: Any) -> bytes:
-    header = module.CODEC._python._prefix | tag
+    header = module.CODEC._table_codec.prefix | tag
     return bytes(msgpack.packb([header, *slots]))
 
 

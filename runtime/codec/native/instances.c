@@ -4,7 +4,7 @@
  * its class over for slots, dicts, weak references and finalizers; the function that takes its
  * place here knows the answer. Memory that is let go waits on a shelf for instances of its size.
  */
-#include "native.h"
+#include "instances.h"
 
 enum {
     MOST_SLOTS = 32,  /* a larger instance is not kept */

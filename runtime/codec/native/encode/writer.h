@@ -7,8 +7,7 @@
 #ifndef MSGEN_WRITER_H
 #define MSGEN_WRITER_H
 
-#include "native.h"
-#include "pack.h"
+#include "../common.h"
 
 enum { CHUNK_FROM = 1024 }; /* bytes from which noting a payload costs less than copying it twice */
 
