@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from . import native_engine, table
 from .frames import Buffer
@@ -18,22 +18,16 @@ from .table_codec import TableCodec
 from .wire import Decoders, Encoders
 
 M = TypeVar("M")
-M_co = TypeVar("M_co", covariant=True)
 M_contra = TypeVar("M_contra", contravariant=True)
+
+Fetch: TypeAlias = Callable[[], Sequence[Buffer]]
+"""Fetches the payload frames that follow a head."""
 
 
 class EncodeFrames(Protocol[M_contra]):
     """The type of `encode_frames`, whose threshold is optional."""
 
     def __call__(self, msg: M_contra, threshold: int = ...) -> list[Buffer]: ...
-
-
-class DecodeReceived(Protocol[M_co]):
-    """The type of `decode_received`."""
-
-    def __call__(
-        self, head: Buffer, rest: Callable[[], Sequence[Buffer]], /
-    ) -> M_co: ...
 
 
 class Codec(Generic[M]):
@@ -92,7 +86,7 @@ class Codec(Generic[M]):
         self.decode: Callable[[Buffer], M] = engine.decode
         self.encode_frames: EncodeFrames[M] = engine.encode_frames
         self.decode_frames: Callable[[Sequence[Buffer]], M] = engine.decode_frames
-        self.decode_received: DecodeReceived[M] = engine.decode_received
+        self.decode_received: Callable[[Buffer, Fetch], M] = engine.decode_received
         self._encode_for = engine.encode_for
         self._table_codec = table_codec
 

@@ -17,6 +17,7 @@
  */
 #include "decode/decode.h"
 #include "encode/encode.h"
+#include "plan.h"
 #include "tensors.h"
 
 typedef struct {

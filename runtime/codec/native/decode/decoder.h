@@ -42,7 +42,7 @@ static inline Py_ssize_t left(const Decoder *decoder) {
     return decoder->end - decoder->at;
 }
 
-/* Open a container: where they are many, Python's own limits say how it ends. */
+/* Open a container: where they are many, the table codec says how it ends. */
 static inline bool enter(Decoder *decoder) {
     if (UNLIKELY(decoder->nesting == MAX_NESTING)) {
         return false;

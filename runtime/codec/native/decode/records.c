@@ -1,11 +1,11 @@
 /* A value by its type, records slot by slot, and whole messages.
  *
- * What is read strictly here and taken differently by Python is left to Python.
+ * What is read strictly here and may be taken otherwise is left to the table codec.
  */
 #include "../instances.h"
 #include "numbers.h"
 
-enum { SKIP_DEPTH = 64 }; /* deeper arrays of unknown slots are left to Python */
+enum { SKIP_DEPTH = 64 }; /* deeper arrays of unknown slots are left to the table codec */
 
 static PyObject *decode_record(Decoder *decoder, Record *record, Py_ssize_t count, int depth);
 
@@ -190,8 +190,8 @@ static PyObject *decode_record(Decoder *decoder, Record *record, Py_ssize_t coun
     return message;
 }
 
-/* Return the message of a head and its frames; NULL where it is Python's turn, at times with an
- * error set. */
+/* Return the message of a head and its frames; NULL where it is the table codec's turn, at
+ * times with an error set. */
 PyObject *decode_whole(const Plan *plan, const void *data, Py_ssize_t size, Frames *frames) {
     Decoder decoder = {
         .at = data,

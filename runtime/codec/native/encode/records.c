@@ -112,14 +112,10 @@ static bool encode_fields(Encoder *encoder, const Record *record, PyObject *mess
             field += field->run;
             continue;
         }
-        PyObject *value;
-        if (UNLIKELY(field->is_removed)) {
-            value = Py_None;
-        } else if (UNLIKELY((value = read_slot(message, field)) == NULL)) {
-            return false; /* the attribute was deleted */
-        }
-        bool done = field->is_removed ? put_one(encoder, NIL)
-                                      : encode_held(encoder, &field->node, value, depth, false);
+        PyObject *value = UNLIKELY(field->is_removed) ? Py_None : read_slot(message, field);
+        bool done = value != NULL && /* it was deleted */
+                    (field->is_removed ? put_one(encoder, NIL)
+                                       : encode_held(encoder, &field->node, value, depth, false));
         if (UNLIKELY(!done)) {
             return false;
         }

@@ -193,7 +193,7 @@ static bool put_option(Encoder *encoder, const Union *alternatives, PyObject *va
 bool encode_tensor_option(Encoder *encoder, const Union *alternatives, PyObject *value) {
     TensorView view;
     if (!tensor_is_plain(value) || !tensor_read(value, &view)) {
-        return false; /* Python chooses among the options */
+        return false; /* the table codec chooses among the options */
     }
     bool done = put_option(encoder, alternatives, value, &view);
     Py_XDECREF(view.storage);
