@@ -100,7 +100,10 @@ class TableDecoder(Walker):
         items = self.take(list, type_, slot, at)
         if len(items) != len(type_.items):
             raise self.unexpected(type_, slot, at)
-        return tuple(self.parts(type_, items, at))
+        return tuple(
+            self.value(item_type, item, at.item(index))
+            for index, (item_type, item) in enumerate(zip(type_.items, items))
+        )
 
     def _union(self, type_: table.Union, slot: Any, at: At) -> Any:
         messages = [each for each in type_.options if isinstance(each, table.Message)]

@@ -38,26 +38,25 @@ class TableEncoder(Walker):
 
     def _slots(self, record: table.Record, value: Any, at: At) -> list[Any]:
         inside = self.enter(record, at)
-        slots = [
-            None if field.removed else self._field(field, value, inside)
-            for field in record.fields
-        ]
+        slots: list[Any] = []
+        for field in record.fields:
+            if field.removed:
+                slots.append(None)
+                continue
+            where = inside.field(field.name)
+            try:
+                item = getattr(value, field.name)
+            except AttributeError:
+                raise self.fault(
+                    where, f"expected {field.type}, but the attribute is not set"
+                ) from None
+            except Exception as error:
+                raise self.fault(where, f"reading it failed: {error!r}") from error
+            slots.append(self.value(field.type, item, where))
         conflict = shapes.find_conflict(value, record)
         if conflict is not None:
             raise self.fault(at, conflict)
         return slots
-
-    def _field(self, field: table.Field, value: Any, at: At) -> Any:
-        at = at.field(field.name)
-        try:
-            item = getattr(value, field.name)
-        except AttributeError:
-            raise self.fault(
-                at, f"expected {field.type}, but the attribute is not set"
-            ) from None
-        except Exception as error:
-            raise self.fault(at, f"reading it failed: {error!r}") from error
-        return self.value(field.type, item, at)
 
     def _float(self, type_: table.Float, value: Any, at: At) -> Any:
         if not is_integer(value):
@@ -81,7 +80,10 @@ class TableEncoder(Walker):
         items = tuple.__getitem__(self.take(tuple, type_, value, at), slice(None))
         if len(items) != len(type_.items):
             raise self.unexpected(type_, value, at)
-        return self.parts(type_, items, at)
+        return [
+            self.value(item_type, item, at.item(index))
+            for index, (item_type, item) in enumerate(zip(type_.items, items))
+        ]
 
     def _union(self, type_: table.Union, value: Any, at: At) -> Any:
         option = next((each for each in type_.options if _takes(each, value)), None)

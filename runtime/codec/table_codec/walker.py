@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -191,12 +190,6 @@ class Walker:
         return [
             self.value(type_.item, item, at.item(index))
             for index, item in enumerate(items)
-        ]
-
-    def parts(self, type_: table.Tuple, items: Iterable[Any], at: At) -> list[Any]:
-        return [
-            self.value(item_type, item, at.item(index))
-            for index, (item_type, item) in enumerate(zip(type_.items, items))
         ]
 
     def _dict(self, type_: table.Dict, value: Any, at: At) -> dict[Any, Any]:
