@@ -26,7 +26,7 @@ if sys.byteorder != "little":  # pragma: no cover
         "msgen.runtime writes tensors as they lie in memory: little-endian hosts only"
     )
 
-MAX_RANK = 64
+_MAX_RANK = 64  # the most that the schema language takes, and that torch computes with
 _COPY_BELOW = 16 * 1024
 """Bytes below which copying a tensor's memory costs less than making a view of it."""
 
@@ -104,7 +104,7 @@ def decode_vector(
             return cut_small(slot, dtype)
         except ValueError:  # half an element
             raise Unfit from None
-    payload = slot if type(slot) is bytes else _framed(slot, frames)
+    payload = _read(slot, frames)
     size = len(payload)
     item = dtype.itemsize
     if size % item or (max_len is not None and size // item > max_len):
@@ -124,8 +124,7 @@ def decode_tensor(
         tensor = decode_vector(slot, dtype, frames, max_len)
         _check_shape(tensor.shape, shape, None)
         return tensor
-    if type(slot) is not list or not slots_have_rank(slot, shape, 1):
-        raise Unfit
+    _check_array(slot, shape, 1)
     return _shaped(slot[-1], dtype, slot[:-1], shape, frames, max_len)
 
 
@@ -136,8 +135,7 @@ def decode_any_tensor(
     max_len: int | None = None,
 ) -> torch.Tensor:
     """Return the tensor of `[dtype number, dims..., payload]`."""
-    if type(slot) is not list or not slots_have_rank(slot, shape, 2):
-        raise Unfit
+    _check_array(slot, shape, 2)
     number = slot[0]
     if type(number) is not int or number not in DTYPE_OF:
         raise Unfit
@@ -193,11 +191,14 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-def slots_have_rank(slot: list[Any], shape: Shape | None, extra: int) -> bool:
-    """Say whether a tensor's array has one item for each dimension and ``extra`` more."""
-    if shape is not None:
-        return len(slot) == len(shape) + extra
-    return extra <= len(slot) <= MAX_RANK + extra
+def _check_array(slot: Any, shape: Shape | None, extra: int) -> None:
+    """Check that a slot has one item for each dimension and ``extra`` more."""
+    if type(slot) is not list:
+        raise Unfit
+    rank = len(slot) - extra
+    fits = 0 <= rank <= _MAX_RANK if shape is None else rank == len(shape)
+    if not fits:
+        raise Unfit
 
 
 def _check_shape(
@@ -278,7 +279,10 @@ def view(tensor: torch.Tensor) -> memoryview:
     return tensor.view(torch.uint8).numpy().data
 
 
-def _framed(slot: Any, frames: FrameReader | None) -> Buffer:
+def _read(slot: Any, frames: FrameReader | None) -> Buffer:
+    """Return the payload of a slot, fetched from its frame where the slot holds an index."""
+    if type(slot) is bytes:
+        return slot
     if frames is None:
         raise Unfit
     return frames.take(slot)
@@ -296,7 +300,7 @@ def _shaped(
         if type(dim) is not int or dim < 0:
             raise Unfit
     count = math.prod(dims)
-    payload = slot if type(slot) is bytes else _framed(slot, frames)
+    payload = _read(slot, frames)
     if count * dtype.itemsize != len(payload):
         raise Unfit
     _check_shape(dims, shape, max_len)
