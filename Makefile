@@ -10,7 +10,7 @@ GOLDEN_TESTS := $(addprefix tests/,emit/test_golden.py schema/test_bad_schemas.p
 
 PYTEST = $(BIN)/pytest --numprocesses auto
 CODEC_TESTS := $(addprefix tests/codec/test_,encoding.py decoding.py frames.py tensors.py versions.py native.py)
-NATIVE := $(wildcard runtime/codec/native/*.[ch])
+NATIVE := $(wildcard runtime/codec/native/*.[ch] runtime/codec/native/*/*.[ch])
 
 $(VENV)/.runtime: setup.cfg setup.py constraints.txt pyproject.toml $(NATIVE)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -13,8 +13,8 @@ setup(
     ext_modules=[
         Extension(
             "msgen.runtime.codec._native",
-            sources=sorted(map(str, NATIVE.glob("*.c"))),
-            depends=sorted(map(str, NATIVE.glob("*.h"))),
+            sources=sorted(map(str, NATIVE.rglob("*.c"))),
+            depends=sorted(map(str, NATIVE.rglob("*.h"))),
             extra_compile_args=[
                 "-std=c11",
                 "-O3",

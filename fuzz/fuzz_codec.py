@@ -37,7 +37,7 @@ def split(codec: Any, frame: bytes) -> bytes:
 
 
 def join(codec: Any, data: bytes) -> bytes:
-    header = codec._python._prefix | data[0]
+    header = codec._table_codec.prefix | data[0]
     count = data[1]
     head = bytes([0x90 | count]) if count < 16 else bytes([0xDC, 0, count])
     return head + b"\xce" + header.to_bytes(4, "big") + data[2:]

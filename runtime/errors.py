@@ -28,13 +28,15 @@ _LONGEST_REASON = 400
 class _ErrorAtPath(MsgenError):
     """An error with a place; both are one line of bounded length, whatever the peer sent."""
 
+    _names: tuple[str, ...] = ("path", "reason")
+
     def __init__(self, path: str, reason: str) -> None:
         self.path = _one_line(path, _LONGEST_PATH)
         self.reason = _one_line(reason, _LONGEST_REASON)
         super().__init__(f"{self.path}: {self.reason}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, self.reason)
+        return type(self), tuple(getattr(self, name) for name in self._names)
 
 
 class EncodeError(_ErrorAtPath):
@@ -66,12 +68,11 @@ class UnknownMessage(DecodeError):
         tag: the message's tag.
     """
 
+    _names = ("path", "reason", "tag")
+
     def __init__(self, path: str, reason: str, tag: int) -> None:
         super().__init__(path, reason)
         self.tag = tag
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path, self.reason, self.tag)
 
 
 class SchemaMismatch(DecodeError):
@@ -85,6 +86,8 @@ class SchemaMismatch(DecodeError):
             peer's layout.
     """
 
+    _names = ("path", "reason", "ours", "theirs", "difference")
+
     def __init__(
         self, path: str, reason: str, ours: str, theirs: str, difference: str = ""
     ) -> None:
@@ -92,10 +95,6 @@ class SchemaMismatch(DecodeError):
         self.ours = ours
         self.theirs = theirs
         self.difference = difference
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        facts = (self.path, self.reason, self.ours, self.theirs, self.difference)
-        return type(self), facts
 
 
 class StepDecodeError(DecodeError):
@@ -106,6 +105,8 @@ class StepDecodeError(DecodeError):
         messages: the valid ones, in order.
         bad: for each of the others its index in the step, its frames, and its error.
     """
+
+    _names = ("step", "messages", "bad")
 
     def __init__(
         self, step: int, messages: list[Any], bad: list[tuple[int, Any, DecodeError]]
@@ -118,9 +119,6 @@ class StepDecodeError(DecodeError):
         self.step = step
         self.messages = messages
         self.bad = bad
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.step, self.messages, self.bad)
 
 
 def _one_line(text: str, longest: int) -> str:

@@ -1,6 +1,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from .frames import Buffer, FrameWriter
 
 class Engine:
@@ -29,4 +31,5 @@ def configure(
     count_modes: Callable[[], int] | None,
     view_of: Callable[[Any], memoryview],
     frame_writer: type[FrameWriter],
+    samples: tuple[torch.Tensor | None, ...],
 ) -> None: ...

@@ -1,33 +1,33 @@
-"""The codec of one group: its calls, served by the compiled engine or by the Python one."""
+"""The codec of one group: its calls, served by one of two engines with the table codec behind it.
+
+Where the compiled engine was built it serves; where not, or where `MSGEN_CODEC=python` says so, the
+generated functions do. Both take what fits exactly. What they refuse goes to the table codec, which
+converts it or raises the error: two attempts at most, and one place that knows errors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from . import native_engine, table
-from .frames import DEFAULT_THRESHOLD, Buffer
-from .python_engine import Layout, PythonEngine
+from .frames import Buffer
+from .python_engine import PythonEngine
+from .table_codec import TableCodec
 from .wire import Decoders, Encoders
 
 M = TypeVar("M")
-M_co = TypeVar("M_co", covariant=True)
 M_contra = TypeVar("M_contra", contravariant=True)
+
+Fetch: TypeAlias = Callable[[], Sequence[Buffer]]
+"""Fetches the payload frames that follow a head."""
 
 
 class EncodeFrames(Protocol[M_contra]):
     """The type of `encode_frames`, whose threshold is optional."""
 
     def __call__(self, msg: M_contra, threshold: int = ...) -> list[Buffer]: ...
-
-
-class DecodeReceived(Protocol[M_co]):
-    """The type of `decode_received`."""
-
-    def __call__(
-        self, head: Buffer, rest: Callable[[], Sequence[Buffer]], /
-    ) -> M_co: ...
 
 
 class Codec(Generic[M]):
@@ -74,31 +74,21 @@ class Codec(Generic[M]):
         self.fingerprint = fingerprint
         self.batch = batch
         self.records = records
-        layout = Layout(
-            group=group,
-            version=version,
-            fingerprint=fingerprint,
-            records=records,
-            encoders=encoders,
-            decoders=decoders,
-            removed=dict(removed or {}),
-            former=former,
+        table_codec = TableCodec(
+            group, version, fingerprint, records, former, removed or {}
         )
-        self._python = PythonEngine(layout)
-        native = native_engine.make(layout, self._python)
-        engine = self._python if native is None else native
-        self._native = native
-        self.engine = "python" if native is None else "native"
+        # Also where it does not serve: tests and benchmarks compare the two.
+        self._python = PythonEngine(table_codec, encoders, decoders)
+        native = native_engine.make(table_codec)
+        engine = native or self._python
+        self.engine = "native" if native else "python"
         self.encode: Callable[[M], bytes] = engine.encode
         self.decode: Callable[[Buffer], M] = engine.decode
-        self._has_payloads = layout.has_payloads
-        self.encode_frames: EncodeFrames[M] = (
-            engine.encode_frames
-            if self._has_payloads
-            else _make_encode_single(self.encode)
-        )
+        self.encode_frames: EncodeFrames[M] = engine.encode_frames
         self.decode_frames: Callable[[Sequence[Buffer]], M] = engine.decode_frames
-        self.decode_received: DecodeReceived[M] = engine.decode_received
+        self.decode_received: Callable[[Buffer, Fetch], M] = engine.decode_received
+        self._encode_for = engine.encode_for
+        self._table_codec = table_codec
 
     def __repr__(self) -> str:
         return (
@@ -112,30 +102,4 @@ class Codec(Generic[M]):
         Args:
             threshold: bytes from which a payload is given a frame of its own.
         """
-        if not self._has_payloads:
-            return self.encode
-        if self._native is not None:
-            return partial(self._native.encode_for, threshold)
-        encode_frames = self.encode_frames
-
-        def encode(msg: M) -> bytes | list[Buffer]:
-            """Encode a message of the group.
-
-            Raises:
-                EncodeError: a value does not fit its field; `path` names it.
-            """
-            return encode_frames(msg, threshold)
-
-        return encode
-
-
-def _make_encode_single(encode: Callable[[M], bytes]) -> EncodeFrames[M]:
-    def encode_frames(msg: M, threshold: int = DEFAULT_THRESHOLD) -> list[Buffer]:
-        """Encode a message into its head: no message of the group has a payload.
-
-        Raises:
-            EncodeError: a value does not fit its field; `path` names it.
-        """
-        return [encode(msg)]
-
-    return encode_frames
+        return partial(self._encode_for, threshold)

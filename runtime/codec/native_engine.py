@@ -1,7 +1,8 @@
-"""The compiled engine, where it is there and wanted.
+"""The compiled engine (native/*.c), where it is there and wanted.
 
-`MSGEN_CODEC` chooses: `auto` takes it where it was built and Python where not, `python` never
-takes it, `native` insists on it.
+It is made of the description table, as plan.py flattens it. What it does not take goes straight to
+the table codec, which converts or explains. `MSGEN_CODEC` chooses: `auto` takes it where it was
+built and the generated functions where not, `python` never takes it, `native` insists on it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import os
 
 import torch
 
+from .dtypes import DTYPE_NUMBERS, DTYPES
 from .frames import FrameWriter
 from .plan import make_plan
-from .python_engine import Layout, PythonEngine
+from .table_codec import TableCodec
 from .tensors import view
 
 VARIABLE = "MSGEN_CODEC"
@@ -21,17 +23,11 @@ CHOICES = ("auto", "python", "native")
 why_not: str | None = None
 """Why the compiled engine does not serve; None where it does."""
 
-
-def _wanted() -> str:
-    choice = os.environ.get(VARIABLE) or "auto"
-    if choice not in CHOICES:
-        raise ImportError(
-            f"{VARIABLE}={choice}: expected one of {', '.join(CHOICES)}; unset it for auto"
-        )
-    return choice
-
-
-_choice = _wanted()
+_choice = os.environ.get(VARIABLE) or "auto"
+if _choice not in CHOICES:
+    raise ImportError(
+        f"{VARIABLE}={_choice}: expected one of {', '.join(CHOICES)}; unset it for auto"
+    )
 
 if _choice == "python":
     why_not = f"{VARIABLE}=python"
@@ -53,14 +49,20 @@ else:
             count_modes=getattr(torch._C, "_len_torch_function_stack", None),
             view_of=view,
             frame_writer=FrameWriter,
+            samples=tuple(
+                torch.empty(1, dtype=DTYPES[name], device="cpu")
+                if name in DTYPES
+                else None
+                for name in DTYPE_NUMBERS
+            ),
         )
 
 ENGINE = "native" if why_not is None else "python"
 """What serves the codecs of this process."""
 
 
-def make(layout: Layout, python: PythonEngine) -> Engine | None:
-    """Make the compiled engine of a group; None where Python serves it.
+def make(table_codec: TableCodec) -> Engine | None:
+    """Make the compiled engine of a group; None where the generated functions serve it.
 
     Raises:
         ImportError: `MSGEN_CODEC=native`, and the engine cannot serve the group.
@@ -69,18 +71,18 @@ def make(layout: Layout, python: PythonEngine) -> Engine | None:
         return None
     try:
         return Engine(
-            records=make_plan(layout.records, layout.messages),
-            prefix=layout.prefix,
-            encode=python.encode,
-            encode_frames=python.encode_frames,
-            decode=python.decode,
-            decode_frames=python.decode_frames,
+            records=make_plan(table_codec.records),
+            prefix=table_codec.prefix,
+            encode=table_codec.encode,
+            encode_frames=table_codec.encode_frames,
+            decode=table_codec.decode,
+            decode_frames=table_codec.decode_frames,
         )
     except (ValueError, OverflowError) as error:
         # A class without slots, or more symbols in one message than the engine has room for.
         if _choice == "native":
             raise ImportError(
                 f"{VARIABLE}=native, but the compiled codec cannot serve group "
-                f"'{layout.group}': {error}"
+                f"'{table_codec.group}': {error}"
             ) from error
         return None

@@ -1,168 +1,88 @@
 """The description table as the plain tuples that the compiled engine is made of.
 
-A record is `(cls, tag, recursive, root, symbols, fields)`: tag -1 for a struct, root for a message
-of the group itself, symbols the number of dimension symbols that must agree. A field is
-`(name, type, make_default, removed, late, nil_means_default)`: late for one that an older writer
-does not write. A type is `(kind, ...)`, with the kinds of `Kind` in runtime/native/native.h.
+A record is `(cls, tag, recursive, symbols, fields)`: tag -1 for a struct, symbols the number of
+dimension symbols that must agree. A field is `(name, type, make_default, removed, late,
+nil_means_default)`: late for one that an older writer does not write. A type is `(kind, ...)`; the
+kind is the name of its class in the table, and native/plan.c reads what follows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from enum import IntEnum
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from msgen.runtime.codec.reference.common import takes_nil, tensor_shape
-
 from . import table, tensors
-
-
-class Kind(IntEnum):
-    """The numbers that the engine knows types by."""
-
-    BOOL = 0
-    INT = 1
-    FLOAT = 2
-    STR = 3
-    BYTES = 4
-    PLAIN = 5
-    LIST = 6
-    TUPLE = 7
-    DICT = 8
-    NULLABLE = 9
-    UNION = 10
-    ENUM = 11
-    STRUCT = 12
-    MESSAGE = 13
-    TENSOR = 14
-
+from .dtypes import DTYPE_NUMBERS
 
 Node = tuple[Any, ...]
 
 
-def make_plan(records: table.Records, roots: table.Records) -> tuple[Node, ...]:
-    """Return the plan of a group.
-
-    Args:
-        records: every struct and message.
-        roots: the messages that stand by themselves.
-    """
+def make_plan(records: table.Records) -> tuple[Node, ...]:
+    """Return the plan of a group, of all its structs and messages."""
     numbers = {cls: number for number, cls in enumerate(records)}
-    return tuple(
-        _record(cls, record, numbers, cls in roots) for cls, record in records.items()
-    )
+    return tuple(_record(cls, record, numbers) for cls, record in records.items())
 
 
-def _record(
-    cls: type, record: table.Record, numbers: dict[type, int], is_root: bool
-) -> Node:
+def _record(cls: type, record: table.Record, numbers: dict[type, int]) -> Node:
     symbols = _symbols_to_check(record)
     return (
         cls,
         -1 if record.tag is None else record.tag,
         record.recursive,
-        is_root,
         len(symbols),
-        tuple(_field(field, numbers, symbols) for field in record.fields),
-    )
-
-
-def _field(
-    field: table.Field, numbers: dict[type, int], symbols: dict[str, int]
-) -> Node:
-    return (
-        field.name,
-        None if field.removed else _type(field.type, numbers, symbols),
-        field.default,
-        field.removed,
-        field.since > 1,
-        field.default is not None and not takes_nil(field.type),
+        tuple(
+            (
+                field.name,
+                None if field.removed else _type(field.type, numbers, symbols),
+                field.default,
+                field.removed,
+                field.since > 1,
+                field.default is not None and not field.takes_nil,
+            )
+            for field in record.fields
+        ),
     )
 
 
 def _type(type_: table.Type, numbers: dict[type, int], symbols: dict[str, int]) -> Node:
-    def inner(*types: table.Type) -> Node:
-        return tuple(_type(each, numbers, symbols) for each in types)
-
-    if isinstance(type_, table.Bool):
-        return (Kind.BOOL,)
-    if isinstance(type_, table.Int):
-        return (Kind.INT, *type_.limits)
-    if isinstance(type_, table.Float):
-        return (Kind.FLOAT, type_.bits, type_.finite)
-    if isinstance(type_, table.Str):
-        return (Kind.STR, type_.max_len)
-    if isinstance(type_, table.Bytes):
-        return (Kind.BYTES, type_.max_len)
-    if isinstance(type_, table.Plain):
-        return (Kind.PLAIN,)
-    if isinstance(type_, table.List):
-        return (Kind.LIST, inner(type_.item), type_.max_len)
-    if isinstance(type_, table.Tuple):
-        return (Kind.TUPLE, inner(*type_.items))
-    if isinstance(type_, table.Dict):
-        return (Kind.DICT, inner(type_.key, type_.value), type_.max_len)
-    if isinstance(type_, table.Nullable):
-        return (Kind.NULLABLE, inner(type_.item))
-    if isinstance(type_, table.Union):
-        return (Kind.UNION, inner(*type_.options))
-    if isinstance(type_, table.Enum):
-        members = sorted((member for member in type_.cls), key=int)
-        values = tuple(map(int, members))
-        return (Kind.ENUM, type_.cls, values, tuple(members), type_.unknown)
-    if isinstance(type_, table.Struct):
-        return (Kind.STRUCT, numbers[type_.cls])
-    if isinstance(type_, table.Message):
-        return (Kind.MESSAGE, numbers[type_.cls])
-    return _tensor(type_, symbols)
+    kind = type(type_).__name__
+    inner = tuple(_type(each, numbers, symbols) for each in table.inner(type_))
+    match type_:
+        case table.Int():
+            return (kind, *type_.limits)
+        case table.Float():
+            return (kind, type_.bits, type_.finite)
+        case table.Str() | table.Bytes():
+            return (kind, type_.max_len)
+        case table.List() | table.Dict():
+            return (kind, inner, type_.max_len)
+        case table.Tuple() | table.Nullable() | table.Union():
+            return (kind, inner)
+        case table.Enum():
+            members = tuple(sorted((each for each in type_.cls), key=int))
+            values = tuple(map(int, members))
+            return (kind, type_.cls, values, members, type_.unknown)
+        case table.Struct() | table.Message():
+            return (kind, numbers[type_.cls])
+        case table.Tensor():
+            return (kind, *_tensor(type_, symbols))
+        case _:
+            return (kind,)
 
 
 def _tensor(type_: table.Tensor, symbols: dict[str, int]) -> Node:
-    shape = tensor_shape(type_)
-    encode: Callable[..., Any]
-    decode: Callable[..., Any]
-    if type_.dtype == "any":
-        number = -1
-        encode = partial(_encode_any, shape=shape, max_len=type_.max_len)
-        decode = partial(
-            tensors.decode_any_tensor, shape=shape, frames=None, max_len=type_.max_len
-        )
-    else:
-        number = tensors.DTYPE_NUMBERS[type_.dtype]
-        dtype = tensors.DTYPES[type_.dtype]
-        encode = partial(_encode, dtype=dtype, shape=shape, max_len=type_.max_len)
-        decode = partial(
-            tensors.decode_tensor,
-            dtype=dtype,
-            shape=shape,
-            frames=None,
-            max_len=type_.max_len,
-        )
+    """Return dtype, sizes, symbols, limit, and the calls for what DLPack cannot do."""
+    shape, axes = type_.shape, type_.dims
     return (
-        Kind.TENSOR,
-        number,
-        None
-        if shape is None
-        else tuple(-1 if size is None else size for size in shape),
-        None
-        if type_.dims is None
-        else tuple(
-            symbols.get(dim, -1) if isinstance(dim, str) else -1 for dim in type_.dims
-        ),
+        -1 if type_.dtype == "any" else DTYPE_NUMBERS[type_.dtype],
+        shape and tuple(-1 if size is None else size for size in shape),
+        axes and tuple(symbols.get(str(axis), -1) for axis in axes),
         type_.max_len,
-        encode,
-        decode,
+        partial(tensors.encode_slot, type_),
+        partial(tensors.decode_slot, type_, None),
     )
-
-
-def _encode(value: Any, frames: Any, *, dtype: Any, shape: Any, max_len: Any) -> Any:
-    return tensors.encode_tensor(value, dtype, shape, frames, max_len)
-
-
-def _encode_any(value: Any, frames: Any, *, shape: Any, max_len: Any) -> Any:
-    return tensors.encode_any_tensor(value, shape, frames, max_len)
 
 
 def _symbols_to_check(record: table.Record) -> dict[str, int]:

@@ -8,8 +8,6 @@ from typing import Any
 
 import torch
 
-from . import tensors
-
 LONGEST = 100
 """Most characters of a value in a text."""
 MOST = 6
@@ -26,7 +24,9 @@ def show(value: Any) -> str:
     if value is None:
         return "None"
     if isinstance(value, torch.Tensor):
-        return tensors.show(value)
+        # As the schema language spells its type: tensor[int64, 3].
+        dtype = str(value.dtype).removeprefix("torch.")
+        return f"tensor[{', '.join((dtype, *map(str, value.shape)))}]"
     return f"{_cut(type(value).__name__)} {short(value)}"
 
 

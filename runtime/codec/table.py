@@ -1,6 +1,6 @@
 """The description table: what a message is made of, as plain data.
 
-Generated modules hold one `Record` per struct and message. The table-driven codec, error texts and
+Generated modules hold one `Record` per struct and message. The compiled engine, the table codec and
 tools read it; generated functions do the same work without it.
 """
 
@@ -149,6 +149,13 @@ class Tensor:
     device: str | None = None
 
     @property
+    def shape(self) -> tuple[int | None, ...] | None:
+        """The sizes that it fixes, None for any size; None for any rank."""
+        if self.dims is None:
+            return None
+        return tuple(dim if isinstance(dim, int) else None for dim in self.dims)
+
+    @property
     def is_vector(self) -> bool:
         """Fixed dtype and rank 1: on the wire as the payload alone."""
         return self.dtype != "any" and self.dims is not None and len(self.dims) == 1
@@ -188,6 +195,11 @@ class Field:
     """Makes a fresh default; None where the field has none."""
     since: int = 1
     removed: bool = False
+
+    @property
+    def takes_nil(self) -> bool:
+        """Whether nil is a value of its type, and not the sign for its default."""
+        return isinstance(self.type, (Nullable, Plain))
 
 
 @dataclass(frozen=True)

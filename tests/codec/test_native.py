@@ -379,6 +379,37 @@ def test_valid_messages_never_go_through_python() -> None:
             strict.encode(object())
 
 
+@native_only
+def test_what_the_engine_refuses_goes_straight_to_the_table_codec(
+    messages: Any,
+) -> None:
+    """The generated functions are not asked in between: two attempts, not three."""
+    codec = messages.CODEC
+    frame = codec.encode(tiny(messages))
+
+    def asked(*_: Any) -> Any:
+        raise GaveUp
+
+    for functions in (codec._python._encoders, codec._python._decoders):
+        for key in functions:
+            functions[key] = asked
+    with pytest.raises(GaveUp):
+        codec._python.encode(tiny(messages))
+    with pytest.raises(EncodeError, match=r"^Tiny\.data: expected int"):
+        codec.encode(tiny(messages, data="text"))
+    with pytest.raises(EncodeError, match=r"^Tiny\.data: expected int"):
+        codec.encode_frames(tiny(messages, data="text"), 1)
+    assert codec.encode(tiny(messages, data=np.int64(3))) == frame
+    for call, argument in (
+        (codec.decode, frame[:-1]),
+        (codec.decode_frames, [frame[:-1]]),
+    ):
+        with pytest.raises(DecodeError):
+            call(argument)
+    with pytest.raises(DecodeError):
+        codec.decode_received(frame[:-1], list)
+
+
 # A tensor subclass is asked in Python, and that code can do anything
 
 
@@ -626,7 +657,7 @@ messages:
 
 
 def with_slots(module: Any, tag: int, *slots: Any) -> bytes:
-    header = module.CODEC._python._prefix | tag
+    header = module.CODEC._table_codec.prefix | tag
     return bytes(msgpack.packb([header, *slots]))
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from msgen.codegen.schema.model import DTYPES
 from msgen.runtime import DecodeError, EncodeError
-from msgen.runtime.codec import arena, tensors, wire
+from msgen.runtime.codec import arena, dtypes, tensors, wire
 from values import make_tensor, tensor_bytes
 
 LENGTHS = (0, 1, 3, 600, 3_000, 40_000)
@@ -53,8 +53,8 @@ def make_message(everything: Any, **changes: Any) -> Any:
 
 
 def test_the_dtypes_of_generator_and_runtime_are_the_same() -> None:
-    assert tuple(tensors.DTYPE_NUMBERS) == DTYPES
-    assert list(tensors.DTYPE_NUMBERS.values()) == list(range(len(DTYPES)))
+    assert tuple(dtypes.DTYPE_NUMBERS) == DTYPES
+    assert list(dtypes.DTYPE_NUMBERS.values()) == list(range(len(DTYPES)))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

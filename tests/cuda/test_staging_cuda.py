@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from building import built, write_schema
-from msgen.runtime.codec.tensors import DTYPES
+from msgen.runtime.codec.dtypes import DTYPES
 from msgen.runtime.worker.staged_fields import StagedFields
 from msgen.runtime.worker.staging import CudaDevice, Staging, choose_staging
 

@@ -27,7 +27,7 @@ from msgen.codegen.schema.fingerprint import Fingerprints
 from msgen.runtime import DecodeError, EncodeError, SchemaMismatch
 from msgen.runtime.codec import wire
 from msgen.runtime.codec.frames import FrameReader
-from msgen.runtime.codec.reference.decoder import ReferenceDecoder
+from msgen.runtime.codec.table_codec import TableDecoder
 from random_values import RandomValues
 from readings import NoValue, expected, tree_of
 from schemas import RandomSource
@@ -197,12 +197,12 @@ def check_reads(
     cls = getattr(module, target.name)
     ways: dict[str, Callable[[], Any]] = {
         "generated": lambda: module._DECODERS[tag](_slots(frame, tag), None),
-        "table": lambda: ReferenceDecoder(module._RECORDS, None).message(
+        "table": lambda: TableDecoder(module._RECORDS, None).message(
             cls, _slots(frame, tag)
         ),
         "decode": lambda: module.decode(frame),
         "frames": lambda: module.decode_frames(frames),
-        "table, frames": lambda: ReferenceDecoder(
+        "table, frames": lambda: TableDecoder(
             module._RECORDS, FrameReader(frames)
         ).message(cls, _slots(frames[0], tag)),
     }

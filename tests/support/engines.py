@@ -19,21 +19,20 @@ NATIVE = native_engine.why_not is None
 
 
 class GaveUp(BaseException):
-    """The compiled engine left a call to Python; not an Exception, so that nothing catches it."""
+    """The compiled engine left a call to the table codec; not an Exception, so that nothing catches it."""
 
 
 def strict_engine(codec: Any) -> Any:
-    """Make the compiled engine of a codec, without the Python codec behind it."""
+    """Make the compiled engine of a codec, without the table codec behind it."""
 
     def give_up(*_: Any, **__: Any) -> Any:
         raise GaveUp
 
     from msgen.runtime.codec._native import Engine
 
-    layout = codec._python._layout
     return Engine(
-        records=make_plan(layout.records, layout.messages),
-        prefix=layout.prefix,
+        records=make_plan(codec.records),
+        prefix=codec._table_codec.prefix,
         encode=give_up,
         encode_frames=give_up,
         decode=give_up,

@@ -1,15 +1,34 @@
-/* The engine of one codec: its four calls, each with Python's as what it falls back on. */
-#include "native.h"
+/* The engine of one codec: its calls, and the Python module.
+ *
+ * A generated module hands over its description table once. plan.c compiles it to the structs of
+ * plan.h, which encode/ and decode/ walk. They take what fits a field exactly and give up on the
+ * rest: `false` or NULL, without a text. Then the call goes to the table codec, which converts the
+ * message or explains what is wrong with it.
+ *
+ *   plan         the description table as structs; whether a class is as it was generated
+ *   instances    objects of generated classes, made and freed without a detour
+ *   tensors      tensors' memory, read and made through DLPack (dlpack_abi.h)
+ *   msgpack.h    codes, heads and byte order
+ *   encode/      records.c walks records and messages, values.c and tensors.c what is in them;
+ *                frames.c sends large payloads beside the array; writer is the buffer
+ *   decode/      records.c, values.c and tensors.c likewise; decoder.h reads heads
+ *
+ * Every function needs the GIL. It is let go only to copy more than COPY_WITHOUT_GIL bytes.
+ */
+#include "decode/decode.h"
+#include "encode/encode.h"
+#include "plan.h"
+#include "tensors.h"
 
 typedef struct {
     PyObject_HEAD
     Plan *plan;
-    PyObject *encode, *encode_frames, *decode, *decode_frames; /* the Python codec's */
+    PyObject *encode, *encode_frames, *decode, *decode_frames; /* the table codec's */
 } Engine;
 
 enum { FRAMES_ON_STACK = 16 };
 
-/* After a call gave up: say whether Python may try. Errors that end the program pass through. */
+/* After a call gave up: say whether the table codec may try. Errors that end the program pass through. */
 static bool give_up(void) {
     if (LIKELY(!PyErr_Occurred())) {
         return true;
@@ -38,7 +57,7 @@ static PyObject *engine_encode(Engine *engine, PyObject *message) {
     if (!is_alive(engine)) {
         return NULL;
     }
-    PyObject *result = encode_whole(engine->plan, message);
+    PyObject *result = encode_message(engine->plan, message, NO_FRAMES);
     if (LIKELY(result != NULL)) {
         return result;
     }
@@ -68,26 +87,30 @@ PyDoc_STRVAR(encode_frames_doc,
              "Raises:\n"
              "    EncodeError: a value does not fit its field; `path` names it.");
 
-static PyObject *engine_encode_frames(Engine *engine, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"msg", "threshold", NULL};
-    PyObject *message, *given = NULL;
-    if (!is_alive(engine) ||
-        !PyArg_ParseTupleAndKeywords(args, kwargs, "O|O", names, &message, &given)) {
+static PyObject *engine_encode_frames(Engine *engine, PyObject *const *args, Py_ssize_t count,
+                                      PyObject *names) {
+    if (!is_alive(engine)) {
         return NULL;
     }
+    /* Arguments of another kind are for the table codec to convert, or to refuse. */
+    Py_ssize_t named = names == NULL ? 0 : PyTuple_GET_SIZE(names), given = count + named;
+    bool is_usable = count >= 1 && given <= 2 &&
+                     (given == 1 || PyLong_CheckExact(args[1])) &&
+                     (named == 0 || PyUnicode_CompareWithASCIIString(
+                                        PyTuple_GET_ITEM(names, 0), "threshold") == 0);
     Py_ssize_t threshold = 64 * 1024;
-    bool is_usable = given == NULL || PyLong_CheckExact(given);
-    if (given != NULL && is_usable) {
-        threshold = PyLong_AsSsize_t(given);
+    if (is_usable && given == 2) {
+        threshold = PyLong_AsSsize_t(args[1]);
         is_usable = !PyErr_Occurred();
     }
-    if (is_usable) {
-        PyObject *result = encode_framed(engine->plan, message, threshold);
+    if (LIKELY(is_usable)) {
+        PyObject *result = encode_message(engine->plan, args[0], threshold);
         if (LIKELY(result != NULL)) {
             return PyBytes_CheckExact(result) ? alone(result) : result;
         }
     }
-    return give_up() ? PyObject_Call(engine->encode_frames, args, kwargs) : NULL;
+    return give_up() ? PyObject_Vectorcall(engine->encode_frames, args, (size_t)count, names)
+                     : NULL;
 }
 
 PyDoc_STRVAR(encode_for_doc,
@@ -107,7 +130,7 @@ static PyObject *engine_encode_for(Engine *engine, PyObject *const *args, Py_ssi
     if (threshold == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    PyObject *result = encode_framed(engine->plan, args[1], threshold);
+    PyObject *result = encode_message(engine->plan, args[1], threshold);
     if (LIKELY(result != NULL)) {
         return result;
     }
@@ -115,7 +138,8 @@ static PyObject *engine_encode_for(Engine *engine, PyObject *const *args, Py_ssi
                      : NULL;
 }
 
-/* Decode a head alone; NULL where Python should try, at times with an error set. */
+/* Decode a head alone; NULL where the table codec should try, at times with an error
+ * set. */
 static inline PyObject *decode_head(const Engine *engine, PyObject *data) {
     if (LIKELY(PyBytes_CheckExact(data))) {
         return decode_whole(engine->plan, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), NULL);
@@ -161,7 +185,8 @@ static PyObject *decode_views(const Engine *engine, Py_buffer *views, Py_ssize_t
     return result;
 }
 
-/* Decode a head and its payloads; NULL where Python should try, at times with an error set. */
+/* Decode a head and its payloads; NULL where the table codec should try, at times with an error
+ * set. */
 static PyObject *decode_sequence(const Engine *engine, PyObject *sequence) {
     Py_ssize_t count = PySequence_Fast_GET_SIZE(sequence);
     Py_buffer few[FRAMES_ON_STACK];
@@ -287,7 +312,7 @@ static int engine_traverse(Engine *engine, visitproc visit, void *arg) {
     return 0;
 }
 
-/* What the plan refers to stays until the engine goes: only the Python codec is let go. */
+/* What the plan refers to stays until the engine goes: only the table codec is let go. */
 static int engine_clear(Engine *engine) {
     Py_CLEAR(engine->encode);
     Py_CLEAR(engine->encode_frames);
@@ -306,7 +331,7 @@ static void engine_dealloc(Engine *engine) {
 static PyMethodDef engine_methods[] = {
     {"encode", (PyCFunction)engine_encode, METH_O, encode_doc},
     {"encode_frames", (PyCFunction)(void (*)(void))engine_encode_frames,
-     METH_VARARGS | METH_KEYWORDS, encode_frames_doc},
+     METH_FASTCALL | METH_KEYWORDS, encode_frames_doc},
     {"encode_for", (PyCFunction)(void (*)(void))engine_encode_for, METH_FASTCALL, encode_for_doc},
     {"decode", (PyCFunction)engine_decode, METH_O, decode_doc},
     {"decode_frames", (PyCFunction)engine_decode_frames, METH_O, decode_frames_doc},
@@ -317,7 +342,7 @@ static PyMethodDef engine_methods[] = {
 
 static PyTypeObject engine_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "msgen.runtime.codec._native.Engine",
-    .tp_doc = PyDoc_STR("The compiled half of a codec; runtime/plan.py makes it."),
+    .tp_doc = PyDoc_STR("The compiled engine of one codec."),
     .tp_basicsize = sizeof(Engine),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .tp_new = engine_new,
@@ -331,7 +356,7 @@ static PyTypeObject engine_type = {
 
 PyDoc_STRVAR(configure_doc,
              "configure($module, /, tensor, parameter, exchange_api, count_modes, view_of, "
-             "frame_writer)\n"
+             "frame_writer, samples)\n"
              "--\n\n"
              "Learn torch's classes and the helpers that stay Python.\n\n"
              "Args:\n"
@@ -340,18 +365,21 @@ PyDoc_STRVAR(configure_doc,
              "    exchange_api: the capsule of DLPack's C interface, or None for a torch without.\n"
              "    count_modes: torch's function that counts the active TorchFunctionModes.\n"
              "    view_of: returns a view of a tensor's memory.\n"
-             "    frame_writer: the class FrameWriter.");
+             "    frame_writer: the class FrameWriter.\n"
+             "    samples: for each dtype, by its number, a CPU tensor of one element, or None for\n"
+             "        one that this torch lacks.");
 
-static PyObject *configure(PyObject *module, PyObject *args, PyObject *kwargs) {
+static PyObject *configure(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs) {
     static char *names[] = {"tensor",  "parameter",    "exchange_api", "count_modes",
-                            "view_of", "frame_writer", NULL};
-    PyObject *tensor, *parameter, *exchange_api, *count_modes, *view_of, *frame_writer;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOO", names, &tensor, &parameter,
-                                     &exchange_api, &count_modes, &view_of, &frame_writer) ||
-        !tensors_configure(tensor, parameter, exchange_api, count_modes, view_of,
-                           frame_writer)) {
+                            "view_of", "frame_writer", "samples",      NULL};
+    PyObject *tensor, *parameter, *exchange_api, *count_modes, *view_of, *frame_writer, *samples;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OOOOOOO", names, &tensor, &parameter,
+                                     &exchange_api, &count_modes, &view_of, &frame_writer,
+                                     &samples) ||
+        !tensors_configure(tensor, parameter, exchange_api, count_modes, view_of, samples)) {
         return NULL;
     }
+    encode_configure(frame_writer);
     Py_RETURN_NONE;
 }
 

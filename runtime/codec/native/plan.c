@@ -1,10 +1,12 @@
-/* From the description table, as plain tuples, to the structs that the codec walks.
+/* From the description table, as plain tuples, to the structs that encode/ and decode/ walk.
  *
- * runtime/plan.py makes the tuples and says how they look. A table that the engine cannot serve
- * raises ValueError; the codec then stays with Python.
+ * runtime/codec/plan.py makes the tuples and says how they look. A table that the engine cannot
+ * serve raises ValueError; the generated functions then serve the group.
  */
-#include "native.h"
-#include "pack.h"
+#include "plan.h"
+
+#include "instances.h"
+#include "msgpack.h"
 
 #include <structmember.h>
 
@@ -176,62 +178,75 @@ static bool set_record(Builder *builder, Node *node, Py_ssize_t index) {
 static bool build_int(Node *node, PyObject *low, PyObject *high) {
     node->low = PyLong_AsLongLong(low);
     node->high = PyLong_AsUnsignedLongLong(high);
-    node->is_unsigned = node->low >= 0;
     return !PyErr_Occurred();
+}
+
+/* The classes of runtime/codec/table.py. */
+static const char *const kind_names[KINDS] = {
+    [KIND_BOOL] = "Bool",         [KIND_INT] = "Int",       [KIND_FLOAT] = "Float",
+    [KIND_STR] = "Str",           [KIND_BYTES] = "Bytes",   [KIND_PLAIN] = "Plain",
+    [KIND_LIST] = "List",         [KIND_TUPLE] = "Tuple",   [KIND_DICT] = "Dict",
+    [KIND_NULLABLE] = "Nullable", [KIND_UNION] = "Union",   [KIND_ENUM] = "Enum",
+    [KIND_STRUCT] = "Struct",     [KIND_MESSAGE] = "Message", [KIND_TENSOR] = "Tensor",
+};
+
+static bool find_kind(PyObject *name, Kind *kind) {
+    for (int number = 0; PyUnicode_Check(name) && number < KINDS; number++) {
+        if (PyUnicode_CompareWithASCIIString(name, kind_names[number]) == 0) {
+            *kind = (Kind)number;
+            return true;
+        }
+    }
+    PyErr_Format(PyExc_ValueError, "kind %R is unknown", name);
+    return false;
 }
 
 /* Build a node of `(kind, ...)`. */
 static bool build_node(Builder *builder, PyObject *from, Node *node) {
-    PyObject *one, *two, *three, *four, *five;
+    PyObject *kind, *one, *two, *three, *four, *five;
     int number, flag;
     Py_ssize_t index;
     if (!PyTuple_Check(from) || PyTuple_GET_SIZE(from) < 1) {
         PyErr_SetString(PyExc_ValueError, "expected a tuple (kind, ...)");
         return false;
     }
-    long kind = PyLong_AsLong(PyTuple_GET_ITEM(from, 0));
-    if (kind < 0 || kind >= KINDS) {
-        PyErr_Format(PyExc_ValueError, "kind %ld is unknown", kind);
+    if (!find_kind(PyTuple_GET_ITEM(from, 0), &node->kind)) {
         return false;
     }
-    node->kind = (Kind)kind;
     switch (node->kind) {
     case KIND_BOOL:
     case KIND_PLAIN: return true;
     case KIND_INT:
-        return PyArg_ParseTuple(from, "iOO", &number, &one, &two) && build_int(node, one, two);
+        return PyArg_ParseTuple(from, "OOO", &kind, &one, &two) && build_int(node, one, two);
     case KIND_FLOAT:
-        if (!PyArg_ParseTuple(from, "iip", &number, &number, &flag)) {
+        if (!PyArg_ParseTuple(from, "Oip", &kind, &number, &flag)) {
             return false;
         }
         node->is_single = number == 32;
         node->is_finite = flag;
         return true;
     case KIND_STR:
-    case KIND_BYTES:
-        return PyArg_ParseTuple(from, "iO", &number, &one) && set_limit(node, one);
+    case KIND_BYTES: return PyArg_ParseTuple(from, "OO", &kind, &one) && set_limit(node, one);
     case KIND_LIST:
-        return PyArg_ParseTuple(from, "iO!O", &number, &PyTuple_Type, &one, &two) &&
+    case KIND_DICT:
+        return PyArg_ParseTuple(from, "OO!O", &kind, &PyTuple_Type, &one, &two) &&
                set_limit(node, two) && build_items(builder, one, node);
     case KIND_TUPLE:
     case KIND_NULLABLE:
-        return PyArg_ParseTuple(from, "iO!", &number, &PyTuple_Type, &one) &&
+        return PyArg_ParseTuple(from, "OO!", &kind, &PyTuple_Type, &one) &&
                build_items(builder, one, node) && has_items(node);
-    case KIND_DICT:
-        return PyArg_ParseTuple(from, "iO!O", &number, &PyTuple_Type, &one, &two) &&
-               set_limit(node, two) && build_items(builder, one, node);
     case KIND_UNION:
-        return PyArg_ParseTuple(from, "iO!", &number, &PyTuple_Type, &one) &&
+        return PyArg_ParseTuple(from, "OO!", &kind, &PyTuple_Type, &one) &&
                build_union(builder, node, one);
     case KIND_ENUM:
-        return PyArg_ParseTuple(from, "iO!O!O!O", &number, &PyType_Type, &one, &PyTuple_Type,
-                                &two, &PyTuple_Type, &three, &four) &&
+        return PyArg_ParseTuple(from, "OO!O!O!O", &kind, &PyType_Type, &one, &PyTuple_Type, &two,
+                                &PyTuple_Type, &three, &four) &&
                build_enum(builder, node, one, two, three, four);
     case KIND_STRUCT:
     case KIND_MESSAGE:
-        return PyArg_ParseTuple(from, "in", &number, &index) && set_record(builder, node, index);
+        return PyArg_ParseTuple(from, "On", &kind, &index) && set_record(builder, node, index);
     case KIND_TENSOR:
-        return PyArg_ParseTuple(from, "iiOOOOO", &number, &number, &one, &two, &three, &four,
+        return PyArg_ParseTuple(from, "OiOOOOO", &kind, &number, &one, &two, &three, &four,
                                 &five) &&
                set_limit(node, three) && build_tensor(builder, node, number, one, two, four, five);
     default: Py_UNREACHABLE();
@@ -295,14 +310,13 @@ static void build_heads(Record *record, uint32_t prefix) {
 /* The class by itself: fields may refer to any record, so all are there before the first field. */
 static bool build_record(Builder *builder, Record *record, PyObject *from) {
     PyObject *cls, *fields;
-    int recursive, root;
-    if (!PyArg_ParseTuple(from, "O!ippiO!", &PyType_Type, &cls, &record->tag, &recursive, &root,
+    int recursive;
+    if (!PyArg_ParseTuple(from, "O!ipiO!", &PyType_Type, &cls, &record->tag, &recursive,
                           &record->symbols, &PyTuple_Type, &fields)) {
         return false;
     }
     record->cls = (PyTypeObject *)cls;
     record->is_recursive = recursive;
-    record->is_root = root;
     record->count = PyTuple_GET_SIZE(fields);
     if (record->tag >= TAGS || record->symbols > MAX_SYMBOLS) {
         PyErr_Format(PyExc_ValueError, "%s has tag %d and %d symbols", record->cls->tp_name,
@@ -346,7 +360,7 @@ static Py_ssize_t live_fields(const Record *record) {
 }
 
 static bool build_fields(Builder *builder, Record *record, PyObject *from) {
-    PyObject *fields = PyTuple_GET_ITEM(from, 5);
+    PyObject *fields = PyTuple_GET_ITEM(from, 4);
     for (Py_ssize_t index = 0; index < record->count; index++) {
         if (!build_field(builder, record, PyTuple_GET_ITEM(fields, index),
                          &record->fields[index])) {
@@ -382,14 +396,14 @@ static bool index_classes(Plan *plan) {
             at++;
         }
         plan->classes[at & plan->class_mask] = (ClassEntry){record->cls, record};
-        if (record->is_root) {
+        if (record->tag >= 0) {
             plan->by_tag[record->tag] = record;
         }
     }
     return true;
 }
 
-/* Compile `((cls, tag, recursive, root, symbols, fields), ...)`. */
+/* Compile `((cls, tag, recursive, symbols, fields), ...)`. */
 Plan *plan_new(PyObject *records, uint32_t prefix) {
     Plan *plan = allocate(1, sizeof(Plan));
     if (plan == NULL) {
@@ -489,7 +503,6 @@ bool record_check(Record *record) {
         intact = field->is_removed || _PyType_Lookup(cls, field->name) == field->descriptor;
     }
     record->is_intact = intact;
-    bool is_versioned = PyType_HasFeature(cls, Py_TPFLAGS_VALID_VERSION_TAG);
-    record->version = is_versioned ? cls->tp_version_tag : 0;
+    record->version = class_version(cls);
     return intact;
 }

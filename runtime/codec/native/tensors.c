@@ -5,7 +5,9 @@
  * tensor cut from it. Each piece begins with its DLPack record, behind which its data lies,
  * aligned to 64 bytes.
  */
-#include "native.h"
+#include "tensors.h"
+
+#include "dlpack_abi.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,33 +16,26 @@ enum {
     ALIGNMENT = 64,
     SMALL = 4 * 1024, /* bytes of data up to which a tensor is cut from a block */
     BLOCK = 64 * 1024,
-    DTYPES = 20,
+    MAX_DTYPES = 32,
 };
 
-/* By the dtype's number on the wire, as in runtime/tensors.py: DLPack's code and bits. */
-static const DlDtype dtypes[DTYPES] = {
-    {6, 8, 1},   {1, 8, 1},   {1, 16, 1},  {1, 32, 1},  {1, 64, 1}, /* bool, uint8 to uint64 */
-    {0, 8, 1},   {0, 16, 1},  {0, 32, 1},  {0, 64, 1},              /* int8 to int64 */
-    {2, 16, 1},  {4, 16, 1},  {2, 32, 1},  {2, 64, 1},  /* float16, bfloat16, float32, float64 */
-    {5, 64, 1},  {5, 128, 1},                           /* complex64, complex128 */
-    {10, 8, 1},  {11, 8, 1},  {12, 8, 1},  {13, 8, 1},  /* float8: e4m3fn(uz), e5m2(fnuz) */
-    {14, 8, 1},                                         /* float8_e8m0fnu */
-};
+static DlDtype dtypes[MAX_DTYPES]; /* by number on the wire; all zeros where torch has no such */
+static int dtype_count;
 enum { CODE_FLOAT = 2, CODE_BFLOAT = 4, CODE_COMPLEX = 5, CODE_BOOL = 6, CODE_FLOAT8 = 7 };
 
 static const DlExchange *exchange; /* NULL where torch has no such interface */
 static PyTypeObject *tensor_type, *parameter_type;
 static PyObject *untyped_storage, *storage_offset, *is_neg, *is_conj; /* methods of Tensor */
 static PyObject *mode_count; /* of TorchFunctionModes that are active */
-static PyObject *view_of, *frame_writer;
-static bool decodable[DTYPES];
+static PyObject *view_of;
+static bool decodable[MAX_DTYPES];
 
 int tensor_item_size(int dtype) {
     return dtypes[dtype].bits / 8;
 }
 
 bool tensor_is_decodable(int dtype) {
-    return dtype >= 0 && dtype < DTYPES && decodable[dtype];
+    return dtype >= 0 && dtype < dtype_count && decodable[dtype];
 }
 
 bool tensor_is_bool(int dtype) {
@@ -52,7 +47,7 @@ bool tensors_have_api(void) {
 }
 
 static int dtype_number(DlDtype dtype) {
-    for (int number = 0; number < DTYPES; number++) {
+    for (int number = 0; number < dtype_count; number++) {
         if (dtypes[number].code == dtype.code && dtypes[number].bits == dtype.bits &&
             dtype.lanes == 1) {
             return number;
@@ -327,12 +322,25 @@ static const DlExchange *find_exchange(PyObject *capsule) {
     return found == NULL || found->describe == NULL || found->import_owned == NULL ? NULL : found;
 }
 
+/* Ask torch how DLPack calls each dtype, by a tensor of one element or None for each. */
+static void learn_dtypes(PyObject *samples) {
+    dtype_count = (int)PyTuple_GET_SIZE(samples);
+    for (int number = 0; number < dtype_count; number++) {
+        PyObject *sample = PyTuple_GET_ITEM(samples, number);
+        DlTensor tensor;
+        bool is_known = sample != Py_None && exchange->describe(sample, &tensor) == 0;
+        dtypes[number] = is_known ? tensor.dtype : (DlDtype){0};
+        PyErr_Clear();
+    }
+}
+
 /* Try which dtypes this torch takes from DLPack. A refused try costs its piece, once. */
 static void try_dtypes(void) {
     static const unsigned char zeros[16];
-    for (int dtype = 0; dtype < DTYPES; dtype++) {
+    for (int dtype = 0; dtype < dtype_count; dtype++) {
         int64_t shape[1] = {1};
-        PyObject *tensor = tensor_make(dtype, 1, shape, zeros, tensor_item_size(dtype));
+        Py_ssize_t size = tensor_item_size(dtype);
+        PyObject *tensor = size == 0 ? NULL : tensor_make(dtype, 1, shape, zeros, size);
         decodable[dtype] = tensor != NULL;
         Py_XDECREF(tensor);
         PyErr_Clear();
@@ -348,10 +356,14 @@ static bool find_method(PyObject *cls, const char *name, PyObject **method) {
     return true;
 }
 
-/* Learn torch's classes and the helpers that stay Python; without a valid exchange interface all tensors go through Python. */
+/* Learn torch's classes and the helpers that stay Python; without a valid exchange interface all
+ * tensors go through Python. */
 bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange_api,
-                       PyObject *count_modes, PyObject *view_of_tensor,
-                       PyObject *frame_writer_class) {
+                       PyObject *count_modes, PyObject *view_of_tensor, PyObject *samples) {
+    if (!PyTuple_Check(samples) || PyTuple_GET_SIZE(samples) > MAX_DTYPES) {
+        PyErr_Format(PyExc_TypeError, "expected a tuple of at most %d samples", MAX_DTYPES);
+        return false;
+    }
     if (!PyType_Check(tensor) || !PyType_Check(parameter)) {
         PyErr_SetString(PyExc_TypeError, "expected the classes Tensor and Parameter");
         return false;
@@ -365,17 +377,13 @@ bool tensors_configure(PyObject *tensor, PyObject *parameter, PyObject *exchange
     Py_XSETREF(parameter_type, (PyTypeObject *)Py_NewRef(parameter));
     Py_XSETREF(mode_count, Py_NewRef(count_modes));
     Py_XSETREF(view_of, Py_NewRef(view_of_tensor));
-    Py_XSETREF(frame_writer, Py_NewRef(frame_writer_class));
     bool can_count = PyCFunction_CheckExact(mode_count) &&
                      (PyCFunction_GET_FLAGS(mode_count) & METH_NOARGS);
     exchange = can_count ? find_exchange(exchange_api) : NULL;
     memset(decodable, 0, sizeof decodable);
     if (exchange != NULL) {
+        learn_dtypes(samples);
         try_dtypes();
     }
     return true;
-}
-
-PyObject *new_frame_writer(Py_ssize_t threshold) {
-    return PyObject_CallFunction(frame_writer, "n", threshold);
 }

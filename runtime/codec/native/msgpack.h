@@ -1,10 +1,9 @@
-/* Writing msgpack: heads of values, always the shortest form, https://msgpack.org. */
-#ifndef MSGEN_PACK_H
-#define MSGEN_PACK_H
+/* msgpack, https://msgpack.org: its codes, numbers in its byte order, and heads of values, always
+ * written in the shortest form. */
+#ifndef MSGEN_MSGPACK_H
+#define MSGEN_MSGPACK_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "common.h"
 
 enum { NIL = 0xc0, FALSE_BYTE = 0xc2, TRUE_BYTE = 0xc3, FLOAT32 = 0xca, FLOAT64 = 0xcb };
 enum { MAX_SCALAR = 9 }; /* bytes of the longest number, and of the longest head */
@@ -22,6 +21,24 @@ static inline void store_u32(unsigned char *at, uint32_t value) {
 static inline void store_u64(unsigned char *at, uint64_t value) {
     value = __builtin_bswap64(value);
     memcpy(at, &value, 8);
+}
+
+static inline uint16_t load_u16(const unsigned char *at) {
+    uint16_t value;
+    memcpy(&value, at, 2);
+    return __builtin_bswap16(value);
+}
+
+static inline uint32_t load_u32(const unsigned char *at) {
+    uint32_t value;
+    memcpy(&value, at, 4);
+    return __builtin_bswap32(value);
+}
+
+static inline uint64_t load_u64(const unsigned char *at) {
+    uint64_t value;
+    memcpy(&value, at, 8);
+    return __builtin_bswap64(value);
 }
 
 static inline unsigned char *put_uint(unsigned char *at, uint64_t value) {
@@ -94,7 +111,7 @@ static inline unsigned char *put_single(unsigned char *at, double value) {
     return at + 5;
 }
 
-static inline unsigned char *put_head(unsigned char *at, size_t count, unsigned char code16) {
+static inline unsigned char *put_long_head(unsigned char *at, size_t count, unsigned char code16) {
     if (count <= UINT16_MAX) {
         at[0] = code16;
         store_u16(at + 1, (uint16_t)count);
@@ -112,7 +129,7 @@ static inline unsigned char *put_array_head(unsigned char *at, size_t count) {
         *at = (unsigned char)(0x90 | count);
         return at + 1;
     }
-    return put_head(at, count, 0xdc);
+    return put_long_head(at, count, 0xdc);
 }
 
 static inline unsigned char *put_map_head(unsigned char *at, size_t count) {
@@ -120,7 +137,7 @@ static inline unsigned char *put_map_head(unsigned char *at, size_t count) {
         *at = (unsigned char)(0x80 | count);
         return at + 1;
     }
-    return put_head(at, count, 0xde);
+    return put_long_head(at, count, 0xde);
 }
 
 static inline unsigned char *put_bin_head(unsigned char *at, size_t size) {
@@ -129,7 +146,7 @@ static inline unsigned char *put_bin_head(unsigned char *at, size_t size) {
         at[1] = (unsigned char)size;
         return at + 2;
     }
-    return put_head(at, size, 0xc5);
+    return put_long_head(at, size, 0xc5);
 }
 
 static inline unsigned char *put_str_head(unsigned char *at, size_t size) {
@@ -142,7 +159,7 @@ static inline unsigned char *put_str_head(unsigned char *at, size_t size) {
         at[1] = (unsigned char)size;
         return at + 2;
     }
-    return put_head(at, size, 0xda);
+    return put_long_head(at, size, 0xda);
 }
 
 #endif
