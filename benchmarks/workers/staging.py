@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -12,7 +12,9 @@ from msgen.runtime.codec import table
 from msgen.runtime.codec.codec import Codec
 from msgen.runtime.worker.staged_fields import StagedFields
 from msgen.runtime.worker.staging import CudaDevice, Staging
-from timing import Task, interleave, ratio
+
+from ..output import Report
+from ..timing import Task, interleave, ratio
 
 
 class Request:
@@ -35,10 +37,11 @@ class StagingRow:
     ratio: float
 
 
-def measure_staging(rounds: int) -> list[StagingRow]:
+def measure_staging(report: Report) -> None:
     """Measure steps of several sizes; none without a GPU."""
     if not torch.cuda.is_available():
-        return []
+        print("\nstaging: not measured, this machine has no GPU that torch can use")
+        return
     device = torch.device("cuda", 0)
     staging = Staging(StagedFields(_codec()), CudaDevice(device))
     rows = []
@@ -48,7 +51,7 @@ def measure_staging(rounds: int) -> list[StagingRow]:
             "staged": Task(_staged(staging, device), tensors),
             "each": Task(_each(device), tensors),
         }
-        times = interleave(tasks, rounds=rounds)
+        times = interleave(tasks, rounds=report.rounds)
         rows.append(
             StagingRow(
                 count,
@@ -58,7 +61,16 @@ def measure_staging(rounds: int) -> list[StagingRow]:
                 ratio(times["each"], times["staged"]),
             )
         )
-    return rows
+    report.table(
+        "staging",
+        "staging: the tensors of a step to the GPU, until they are there",
+        rows,
+        ("tensors", "{0.tensors}"),
+        ("bytes each", "{0.bytes_each:,}"),
+        ("staged us", "{0.staged_us:.1f}"),
+        ("one by one us", "{0.each_us:.1f}"),
+        ("x", "{0.ratio:.2f}"),
+    )
 
 
 def _staged(
@@ -92,18 +104,3 @@ def _codec() -> Codec[Any]:
         encoders={},
         decoders={},
     )
-
-
-def print_staging(rows: Sequence[StagingRow]) -> None:
-    print("\nstaging: the tensors of a step to the GPU, until they are there")
-    if not rows:
-        print("  not measured: this machine has no GPU that torch can use")
-        return
-    print(
-        f"  {'tensors':>8}{'bytes each':>12}{'staged us':>11}{'one by one us':>15}{'x':>7}"
-    )
-    for row in rows:
-        print(
-            f"  {row.tensors:>8}{row.bytes_each:>12,}{row.staged_us:>11.1f}{row.each_us:>15.1f}"
-            f"{row.ratio:>7.2f}"
-        )

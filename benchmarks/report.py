@@ -1,0 +1,242 @@
+"""From the figures in results/ to the plot, and to what README and docs/performance.md say of them.
+
+In a document, what stands between `<!-- bench: NAME -->` and `<!-- end of bench -->` is written here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .plot import draw, times
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+_DOCUMENTS = ("README.md", "docs/performance.md")
+_PLOT = "docs/performance.svg"
+
+_MSGEN, _PYTHON = "msgen (native)", "msgen (python)"
+_PEERS = {
+    "msgspec": "msgspec",
+    "vLLM-style msgpack": "vLLM-style",
+    "protobuf": "protobuf",
+    "dict + msgpack": "dict + msgpack",
+    "pickle": "pickle",
+}
+_PANELS = ("detokenize", "request-1024", "batch-64", "conversation")
+
+Row = dict[str, Any]
+
+
+def main(check: bool = False) -> int:
+    """Write the files; or, with `check`, only say which of them are out of date."""
+    stale = 0
+    for path, text in render().items():
+        if not check:
+            (ROOT / path).write_text(text, encoding="utf-8")
+        elif (ROOT / path).read_text(encoding="utf-8") != text:
+            print(f"{path} is not what benchmarks/results/ says: run make bench")
+            stale = 1
+    return stale
+
+
+def render() -> dict[str, str]:
+    """Return the plot and the documents as they should be, by their paths."""
+    found = {
+        name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("codec", "queues", "workers", "cli")
+    }
+
+    def section(match: re.Match[str]) -> str:
+        start, name, end = match.groups()
+        return f"{start}\n{_SECTIONS[name](found)}\n{end}"
+
+    pattern = re.compile(
+        r"(<!-- bench: (\w+) -->)\n.*?(<!-- end of bench -->)", re.DOTALL
+    )
+    files = {
+        path: pattern.sub(section, (ROOT / path).read_text(encoding="utf-8"))
+        for path in _DOCUMENTS
+    }
+    files[_PLOT] = _plot(found)
+    return files
+
+
+def _plot(found: Row) -> str:
+    panels = {}
+    for name in _PANELS:
+        table = found["codec"]["tables"][name]
+        by_codec = {row["codec"]: row for row in table["rows"]}
+        panels[table["title"]] = {
+            short: by_codec[codec]["round_trip_ratio"]
+            for codec, short in _PEERS.items()
+        }
+    caption = "encode + decode: how many times as long as msgen others take, log scale"
+    return draw(panels, caption)
+
+
+def _figures(found: Row) -> str:
+    """Three figures for the README."""
+    tables = found["codec"]["tables"]
+    token, request = (
+        {row["codec"]: row for row in tables[name]["rows"]}
+        for name in ("detokenize", "request-1024")
+    )
+    (step,) = (
+        row
+        for row in _rows(found, "queues", "steps")
+        if (row["others"], row["messages"], row["way"]) == (4, 4, "msgen")
+    )
+
+    def said(rows: Row, *codecs: str) -> str:
+        mine = rows[_MSGEN]["encode_us"] + rows[_MSGEN]["decode_us"]
+        others = ", ".join(
+            f"{_PEERS[codec]} {times(rows[codec]['round_trip_ratio'])}"
+            for codec in codecs
+        )
+        return f"**{mine:.2f} us** to encode and decode; times that: {others}"
+
+    small = said(token, "msgspec", "dict + msgpack", "pickle")
+    large = said(request, "msgspec", "vLLM-style msgpack", "pickle")
+    return "\n".join(
+        [
+            f"- a token on its way back (3 fields): {small}",
+            f"- a request with a tensor of 1,024 tokens: {large}",
+            f"- 4 messages to 4 ranks in one step: **{times(step['ratio'])} times** the rate of a "
+            "gloo collective and a PUB send per message",
+        ]
+    )
+
+
+def _machine(found: Row) -> str:
+    machine = found["codec"]["machine"]
+    facts = ", ".join(f"{name} {value}" for name, value in machine.items())
+    rounds = ", ".join(f"{name} {each['rounds']}" for name, each in found.items())
+    return f"Machine: {facts}. Rounds: {rounds}."
+
+
+def _codec(found: Row) -> str:
+    rows = []
+    for table in found["codec"]["tables"].values():
+        by_codec = {row["codec"]: row for row in table["rows"]}
+        mine = by_codec[_MSGEN]
+        cells = [table["title"], f"{mine['bytes']:,}"]
+        cells.append(f"{mine['encode_us']:.2f} / {mine['decode_us']:.2f}")
+        for codec in (*_PEERS, _PYTHON):
+            row = by_codec[codec]
+            cells.append(f"{times(row['encode_ratio'])} / {times(row['decode_ratio'])}")
+        rows.append(cells)
+    heads = ["message", "bytes", "msgen, us", *_PEERS.values(), "msgen in Python"]
+    return _table(heads, rows)
+
+
+def _rates(found: Row) -> str:
+    return _columns(
+        _rows(found, "queues", "rates"),
+        ("message", "{case}"),
+        ("way", "{rival}"),
+        ("messages/s", "{messages_per_s:,.0f}"),
+        ("CPU us: send / receive", "{send_cpu_us:.2f} / {receive_cpu_us:.2f}"),
+        ("times pyzmq's rate", "{ratio:.2f}"),
+    )
+
+
+def _latency(found: Row) -> str:
+    rows = _rows(found, "queues", "latency") + _rows(found, "workers", "latency")[1:]
+    return _columns(
+        rows,
+        ("message", "{case}"),
+        ("way", "{way}"),
+        ("p50, us", "{p50_us:.1f}"),
+        ("times pyzmq's p50", "{p50_ratio:.2f}"),
+    )
+
+
+def _asynchronous(found: Row) -> str:
+    return _columns(
+        _rows(found, "queues", "async"),
+        ("loop", "{loop}"),
+        ("way", "{rival}"),
+        ("messages/s", "{messages_per_s:,.0f}"),
+        ("times zmq.asyncio's rate", "{ratio:.1f}"),
+    )
+
+
+def _steps(found: Row) -> str:
+    return _columns(
+        _rows(found, "queues", "steps"),
+        ("ranks that receive", "{others}"),
+        ("messages a step", "{messages}"),
+        ("way", "{way}"),
+        ("steps/s", "{steps_per_s:,.0f}"),
+        ("times the other's rate", "{ratio:.1f}"),
+    )
+
+
+def _workers(found: Row) -> str:
+    return _columns(
+        _rows(found, "workers", "rates"),
+        ("way", "{way}"),
+        ("requests", "{sent}"),
+        ("messages/s", "{messages_per_s:,.0f}"),
+        ("times `put_many` to `get_many`", "{ratio:.2f}"),
+        ("a step takes, us", "{step_us:.0f}"),
+    )
+
+
+def _commands(found: Row) -> str:
+    rows = _rows(found, "cli", "commands")
+    return _columns(rows, ("command", "{command}"), ("ms", "{ms:,.0f}"))
+
+
+def _targets(found: Row) -> str:
+    rows = []
+    for result in found.values():
+        for target in result["targets"]:
+            bound = [
+                f"{word} {target[key]:g}"
+                for key, word in (("least", "at least"), ("most", "at most"))
+                if target[key] is not None
+            ]
+            verdict = "yes" if target["met"] else "**no**"
+            rows.append(
+                [target["what"], " ".join(bound), f"{target['value']:.2f}", verdict]
+            )
+    return _table(["what", "target", "measured", "met"], rows)
+
+
+_SECTIONS: dict[str, Callable[[Row], str]] = {
+    "figures": _figures,
+    "machine": _machine,
+    "codec": _codec,
+    "rates": _rates,
+    "latency": _latency,
+    "asynchronous": _asynchronous,
+    "steps": _steps,
+    "workers": _workers,
+    "commands": _commands,
+    "targets": _targets,
+}
+
+
+def _rows(found: Row, benchmark: str, table: str) -> list[Row]:
+    rows: list[Row] = found[benchmark]["tables"][table]["rows"]
+    return rows
+
+
+def _columns(rows: Iterable[Row], *columns: tuple[str, str]) -> str:
+    lines = [[layout.format_map(row) for _, layout in columns] for row in rows]
+    return _table([heading for heading, _ in columns], lines)
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main(check="--check" in sys.argv[1:]))
