@@ -92,23 +92,33 @@ def _figures(found: Row) -> str:
         if (row["others"], row["messages"], row["way"]) == (4, 4, "msgen")
     )
 
-    def said(rows: Row, *codecs: str) -> str:
+    def line(what: str, rows: Row, *codecs: str) -> list[str]:
         mine = rows[_MSGEN]["encode_us"] + rows[_MSGEN]["decode_us"]
-        others = ", ".join(
+        others = (
             f"{_PEERS[codec]} {times(rows[codec]['round_trip_ratio'])}"
             for codec in codecs
         )
-        return f"**{mine:.2f} us** to encode and decode; times that: {others}"
+        return [f"{what}: encode and decode", f"{mine:.2f} us", ", ".join(others)]
 
-    small = said(token, "msgspec", "dict + msgpack", "pickle")
-    large = said(request, "msgspec", "vLLM-style msgpack", "pickle")
-    return "\n".join(
+    return _table(
+        ["", "msgen", "others take times that"],
         [
-            f"- a token on its way back (3 fields): {small}",
-            f"- a request with a tensor of 1,024 tokens: {large}",
-            f"- 4 messages to 4 ranks in one step: **{times(step['ratio'])} times** the rate of a "
-            "gloo collective and a PUB send per message",
-        ]
+            line(
+                "a token on its way back", token, "msgspec", "dict + msgpack", "pickle"
+            ),
+            line(
+                "a request with a tensor of 1,024 tokens",
+                request,
+                "msgspec",
+                "vLLM-style msgpack",
+                "pickle",
+            ),
+            [
+                "4 messages to 4 ranks in one step",
+                f"{step['us']:.0f} us",
+                f"a gloo collective and a PUB send per message {times(step['ratio'])}",
+            ],
+        ],
     )
 
 

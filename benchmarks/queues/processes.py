@@ -1,8 +1,6 @@
 """Processes that play the ends of queues: each does what the benchmark's own process asks of it.
 
 A worker holds one part at a time, an object made in its process, and calls its methods on request.
-Requests and results go through a pipe. A worker ends with its parent, even with one that is killed
-while the worker waits for a message; and the parent waits for no result longer than `PATIENCE_S`.
 """
 
 from __future__ import annotations
@@ -12,19 +10,20 @@ import multiprocessing
 import os
 import signal
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from contextlib import ExitStack, contextmanager
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from typing import Any, Protocol
+
+from ..timing import collector_paused
 
 PATIENCE_S = 90.0
 """Seconds that a worker gets for one request: its first one imports torch."""
-_ENDING_S = 5.0
 
 
 class WorkerError(Exception):
-    """A worker failed, died or did not answer; the text says which and why."""
+    """A worker failed, died or did not answer; the text says which, its cause why."""
 
 
 class Part(Protocol):
@@ -43,18 +42,16 @@ class Worker:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(theirs,), name=name, daemon=True
+        spawn = multiprocessing.get_context("spawn")
+        self._executor = futures.ProcessPoolExecutor(
+            1, spawn, initializer=_end_with_parent
         )
-        self._process.start()
-        theirs.close()
-        self._asked = "start"
+        self._begun: futures.Future[Any] = self._executor.submit(os.getpid)
+        self._pid: int = self.result()
 
     def begin_open(self, make: Callable[..., Part], *args: Any) -> None:
         """Have it close its part and make another, without waiting for that."""
-        self._request(make, args)
+        self._begun = self._executor.submit(_open, make, *args)
 
     def open(self, make: Callable[..., Part], *args: Any) -> None:
         """Have it close its part and make another."""
@@ -63,7 +60,7 @@ class Worker:
 
     def begin(self, method: str, *args: Any) -> None:
         """Have it call a method of its part, without waiting for the result."""
-        self._request(method, args)
+        self._begun = self._executor.submit(_call, method, *args)
 
     def ask(self, method: str, *args: Any) -> Any:
         """Have it call a method of its part, and return the result."""
@@ -76,36 +73,18 @@ class Worker:
         Raises:
             WorkerError: it raised an error, died, or takes too long.
         """
-        if not self._pipe.poll(PATIENCE_S):
-            raise WorkerError(
-                f"{self.name}: no answer to {self._asked!r} within {PATIENCE_S:.0f} s"
-            )
         try:
-            failure, value = self._pipe.recv()
-        except (EOFError, OSError):
-            self._process.join(_ENDING_S)
-            raise WorkerError(
-                f"{self.name}: died during {self._asked!r}, exit code {self._process.exitcode}"
-            ) from None
-        if failure is not None:
-            raise WorkerError(f"{self.name}: {self._asked!r} failed\n{failure}")
-        return value
+            return self._begun.result(PATIENCE_S)
+        except futures.TimeoutError:
+            raise WorkerError(f"{self.name}: no answer in {PATIENCE_S:.0f} s") from None
+        except Exception as error:
+            raise WorkerError(f"{self.name}: {error.__cause__ or error}") from error
 
     def end(self) -> None:
-        """End the process: by its own will if it is idle, else by force."""
-        self._pipe.close()
-        self._process.join(_ENDING_S)
-        if self._process.exitcode is None:
-            self._process.kill()
-            self._process.join()
-        self._process.close()
-
-    def _request(self, what: Callable[..., Part] | str, args: tuple[Any, ...]) -> None:
-        self._asked = what if isinstance(what, str) else what.__name__
-        try:
-            self._pipe.send((what, args))
-        except OSError as error:
-            raise WorkerError(f"{self.name}: cannot be reached: {error}") from None
+        """End the process: by force if it is still at work."""
+        if not self._begun.done():
+            os.kill(self._pid, signal.SIGKILL)
+        self._executor.shutdown()
 
 
 @contextmanager
@@ -126,45 +105,34 @@ def close_parts(players: Sequence[Worker]) -> None:
         player.ask("close")
 
 
-def _serve(pipe: Connection) -> None:
-    # The parent gets the interrupt, too, and ends its workers.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    part: Any = None
-    while True:
-        try:
-            what, args = pipe.recv()
-        except (EOFError, OSError):
-            break
-        try:
-            if isinstance(what, str):
-                value = _call(part, what, args)
-            else:
-                if part is not None:
-                    part.close()
-                part, value = what(*args), None
-                # What imports left behind would make each collection take long.
-                gc.freeze()
-        except Exception:
-            pipe.send((traceback.format_exc(), None))
-        else:
-            pipe.send((None, value))
-    if part is not None:
-        part.close()
+# What follows runs in the worker's process.
+
+_part: Part | None = None
 
 
-def _call(part: Any, method: str, args: tuple[Any, ...]) -> Any:
-    """Call a method; the garbage collector runs between calls only."""
-    gc.collect()
-    gc.disable()
-    try:
-        return getattr(part, method)(*args)
-    finally:
-        gc.enable()
+def _open(make: Callable[..., Part], *args: Any) -> None:
+    global _part
+    if _part is not None:
+        _part.close()
+    _part = make(*args)
+    # What imports left behind would make each collection take long.
+    gc.freeze()
+
+
+def _call(method: str, *args: Any) -> Any:
+    with collector_paused():
+        return getattr(_part, method)(*args)
 
 
 def _end_with_parent() -> None:
+    """End this process with its parent, even if it waits for a message then."""
+    # The parent gets the interrupt, too, and ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None
-    wait([parent.sentinel])
-    os._exit(1)
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
