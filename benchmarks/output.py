@@ -6,11 +6,14 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+Row = dict[str, Any]
+"""The figures of one way, by name."""
 
 PACKAGES = ("torch", "numpy", "msgpack", "msgspec", "protobuf", "pyzmq", "uvloop")
 
@@ -65,7 +68,7 @@ class Report:
         self.sections = [options.only] if options.only else list(sections)
         self._json: Path | None = options.json
         self._machine = machine()
-        self._tables: dict[str, dict[str, Any]] = {}
+        self._tables: dict[str, Row] = {}
         self._targets: list[Target] = []
         print(", ".join(f"{fact} {value}" for fact, value in self._machine.items()))
         print(
@@ -74,24 +77,16 @@ class Report:
         )
 
     def table(
-        self,
-        section: str,
-        title: str,
-        rows: Sequence[Any],
-        *columns: tuple[str, str],
+        self, section: str, title: str, columns: Mapping[str, str], rows: list[Row]
     ) -> None:
-        """Keep a section's rows, which are dataclasses, and print them.
+        """Keep a section's rows, and print them.
 
         Args:
-            columns: heading and format of each, such as `("us", "{0.encode_us:.2f}")`.
+            columns: by heading, the format of a row, such as `"{encode_us:.2f}"`.
         """
-        self._tables[section] = {
-            "title": title,
-            "rows": [asdict(row) for row in rows],
-        }
+        self._tables[section] = {"title": title, "columns": columns, "rows": rows}
         print(f"\n{title}")
-        lines = [[layout.format(row) for _, layout in columns] for row in rows]
-        print_columns([heading for heading, _ in columns], lines)
+        print_columns(list(columns), cells(columns, rows))
 
     def target(
         self,
@@ -133,18 +128,23 @@ class Report:
             self._json.write_text(f"{text}\n", encoding="utf-8")
 
 
+def cells(columns: Mapping[str, str], rows: Iterable[Row]) -> list[list[str]]:
+    """Spell rows."""
+    return [[each.format_map(row) for each in columns.values()] for row in rows]
+
+
 def print_columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print columns: those of numbers to the right, those of text to the left."""
     lines = [headings, *rows]
     columns = []
-    for cells in zip(*lines):
-        width = max(map(len, cells))
-        texts = [cell for cell in cells[1:] if cell]
+    for column in zip(*lines):
+        width = max(map(len, column))
+        texts = [cell for cell in column[1:] if cell]
         numbers = bool(texts) and all(
             cell.strip("0123456789.,") == "" for cell in texts
         )
         columns.append(
-            [cell.rjust(width) if numbers else cell.ljust(width) for cell in cells]
+            [cell.rjust(width) if numbers else cell.ljust(width) for cell in column]
         )
     for line in zip(*columns):
         print(f"  {'  '.join(line)}".rstrip())

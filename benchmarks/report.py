@@ -10,8 +10,8 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
+from .output import Row, cells
 from .plot import draw, times
 
 ROOT = Path(__file__).parents[1]
@@ -28,8 +28,6 @@ _PEERS = {
     "pickle": "pickle",
 }
 _PANELS = ("detokenize", "request-1024", "batch-64", "conversation")
-
-Row = dict[str, Any]
 
 
 def main(check: bool = False) -> int:
@@ -53,10 +51,15 @@ def render() -> dict[str, str]:
 
     def section(match: re.Match[str]) -> str:
         start, name, end = match.groups()
-        return f"{start}\n{_SECTIONS[name](found)}\n{end}"
+        if name in _SECTIONS:
+            text = _SECTIONS[name](found)
+        else:
+            benchmark, _, table = name.partition(".")
+            text = _printed(found[benchmark]["tables"][table])
+        return f"{start}\n{text}\n{end}"
 
     pattern = re.compile(
-        r"(<!-- bench: (\w+) -->)\n.*?(<!-- end of bench -->)", re.DOTALL
+        r"(<!-- bench: (\S+) -->)\n.*?(<!-- end of bench -->)", re.DOTALL
     )
     files = {
         path: pattern.sub(section, (ROOT / path).read_text(encoding="utf-8"))
@@ -88,7 +91,7 @@ def _figures(found: Row) -> str:
     )
     (step,) = (
         row
-        for row in _rows(found, "queues", "steps")
+        for row in found["queues"]["tables"]["steps"]["rows"]
         if (row["others"], row["messages"], row["way"]) == (4, 4, "msgen")
     )
 
@@ -144,65 +147,6 @@ def _codec(found: Row) -> str:
     return _table(heads, rows)
 
 
-def _rates(found: Row) -> str:
-    return _columns(
-        _rows(found, "queues", "rates"),
-        ("message", "{case}"),
-        ("way", "{rival}"),
-        ("messages/s", "{messages_per_s:,.0f}"),
-        ("CPU us: send / receive", "{send_cpu_us:.2f} / {receive_cpu_us:.2f}"),
-        ("times pyzmq's rate", "{ratio:.2f}"),
-    )
-
-
-def _latency(found: Row) -> str:
-    rows = _rows(found, "queues", "latency") + _rows(found, "workers", "latency")[1:]
-    return _columns(
-        rows,
-        ("message", "{case}"),
-        ("way", "{way}"),
-        ("p50, us", "{p50_us:.1f}"),
-        ("times pyzmq's p50", "{p50_ratio:.2f}"),
-    )
-
-
-def _asynchronous(found: Row) -> str:
-    return _columns(
-        _rows(found, "queues", "async"),
-        ("loop", "{loop}"),
-        ("way", "{rival}"),
-        ("messages/s", "{messages_per_s:,.0f}"),
-        ("times zmq.asyncio's rate", "{ratio:.1f}"),
-    )
-
-
-def _steps(found: Row) -> str:
-    return _columns(
-        _rows(found, "queues", "steps"),
-        ("ranks that receive", "{others}"),
-        ("messages a step", "{messages}"),
-        ("way", "{way}"),
-        ("steps/s", "{steps_per_s:,.0f}"),
-        ("times the other's rate", "{ratio:.1f}"),
-    )
-
-
-def _workers(found: Row) -> str:
-    return _columns(
-        _rows(found, "workers", "rates"),
-        ("way", "{way}"),
-        ("requests", "{sent}"),
-        ("messages/s", "{messages_per_s:,.0f}"),
-        ("times `put_many` to `get_many`", "{ratio:.2f}"),
-        ("a step takes, us", "{step_us:.0f}"),
-    )
-
-
-def _commands(found: Row) -> str:
-    rows = _rows(found, "cli", "commands")
-    return _columns(rows, ("command", "{command}"), ("ms", "{ms:,.0f}"))
-
-
 def _targets(found: Row) -> str:
     rows = []
     for result in found.values():
@@ -223,24 +167,13 @@ _SECTIONS: dict[str, Callable[[Row], str]] = {
     "figures": _figures,
     "machine": _machine,
     "codec": _codec,
-    "rates": _rates,
-    "latency": _latency,
-    "asynchronous": _asynchronous,
-    "steps": _steps,
-    "workers": _workers,
-    "commands": _commands,
     "targets": _targets,
 }
+"""What is put together here; all else is a table as the benchmark printed it."""
 
 
-def _rows(found: Row, benchmark: str, table: str) -> list[Row]:
-    rows: list[Row] = found[benchmark]["tables"][table]["rows"]
-    return rows
-
-
-def _columns(rows: Iterable[Row], *columns: tuple[str, str]) -> str:
-    lines = [[layout.format_map(row) for _, layout in columns] for row in rows]
-    return _table([heading for heading, _ in columns], lines)
+def _printed(table: Row) -> str:
+    return _table(list(table["columns"]), cells(table["columns"], table["rows"]))
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

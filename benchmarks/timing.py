@@ -75,6 +75,15 @@ def ratio(samples: Sequence[float], base: Sequence[float]) -> float:
     return median(ratios(samples, base))
 
 
+def ratio_and_range(each: Sequence[float]) -> dict[str, float]:
+    """Return the figures of a row: the median of ratios, the least and the greatest."""
+    return {
+        "ratio": median(each),
+        "least_ratio": min(each),
+        "greatest_ratio": max(each),
+    }
+
+
 def _calibrate(task: Task, slice_s: float) -> int:
     """Find how many calls fill a slice; warms the task up, too."""
     if not slice_s:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..output import Report
+from ..output import Report, Row
 from ..timing import Task, interleave
 
 GROUPS = 200
@@ -61,14 +60,6 @@ _MESSAGE = """\
 """
 
 
-@dataclass
-class Row:
-    """How long a command takes."""
-
-    command: str
-    ms: float
-
-
 def main() -> int:
     report = Report("cli", "Time the msgen command.", ("short", "large"), rounds=15)
     times: dict[str, list[float]] = {}
@@ -76,12 +67,13 @@ def main() -> int:
         times |= time_short(report.rounds)
     if "large" in report.sections:
         times |= time_large(min(report.rounds, _LARGE_ROUNDS))
-    rows = [Row(title, median(samples) * 1e3) for title, samples in times.items()]
-    for row in rows:
-        if row.command in _TARGETS:
-            report.target(f"{row.command}: ms", row.ms, most=_TARGETS[row.command])
-    columns = (("command", "{0.command}"), ("ms", "{0.ms:,.0f}"))
-    report.table("commands", "the msgen command", rows, *columns)
+    rows: list[Row] = []
+    for title, samples in times.items():
+        rows.append({"command": title, "ms": median(samples) * 1e3})
+        if title in _TARGETS:
+            report.target(f"{title}: ms", rows[-1]["ms"], most=_TARGETS[title])
+    columns = {"command": "{command}", "ms": "{ms:,.0f}"}
+    report.table("commands", "the msgen command", columns, rows)
     report.finish()
     return 0
 

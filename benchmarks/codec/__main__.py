@@ -7,30 +7,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
-from ..output import Report
+from ..output import Report, Row
 from ..timing import Task, interleave, ratio
 from .cases import UID, Case, detokenize, make_cases, request
 from .messages import Peer, convert, difference
 from .peers import DICT, MSGSPEC, NATIVE, PYTHON, make_peers
 
 _SMALL_UID = 7
-
-
-@dataclass
-class Row:
-    """One codec's figures for one case; the ratios are its times divided by msgen's."""
-
-    codec: str
-    bytes: int
-    encode_us: float
-    decode_us: float
-    encode_ratio: float
-    decode_ratio: float
-    round_trip_ratio: float
 
 
 class _Samples(NamedTuple):
@@ -41,15 +27,15 @@ class _Samples(NamedTuple):
     round_trip: list[float]
 
 
-_COLUMNS = (
-    ("codec", "{0.codec}"),
-    ("bytes", "{0.bytes:,}"),
-    ("encode us", "{0.encode_us:.2f}"),
-    ("decode us", "{0.decode_us:.2f}"),
-    ("x msgen: encode", "{0.encode_ratio:.2f}"),
-    ("decode", "{0.decode_ratio:.2f}"),
-    ("round trip", "{0.round_trip_ratio:.2f}"),
-)
+_COLUMNS = {
+    "codec": "{codec}",
+    "bytes": "{bytes:,}",
+    "encode us": "{encode_us:.2f}",
+    "decode us": "{decode_us:.2f}",
+    "x msgen: encode": "{encode_ratio:.2f}",
+    "decode": "{decode_ratio:.2f}",
+    "round trip": "{round_trip_ratio:.2f}",
+}
 
 
 def main() -> int:
@@ -65,7 +51,7 @@ def main() -> int:
                 return 1
         slice_s = 0.0005 if report.quick else 0.01
         samples = measure(case, peers, report.rounds, slice_s)
-        report.table(case.name, case.title, make_rows(case, peers, samples), *_COLUMNS)
+        report.table(case.name, case.title, _COLUMNS, make_rows(case, peers, samples))
         add_speed_targets(report, case, samples)
     add_size_targets(report, peers[0])
     report.finish()
@@ -112,18 +98,19 @@ def measure(
 def make_rows(
     case: Case, peers: Sequence[Peer], samples: Mapping[str, _Samples]
 ) -> list[Row]:
-    """Make a table; the first peer is the one that the others are compared with."""
+    """Make a table. Ratios are times divided by those of the first peer, which is msgen."""
     first = samples[peers[0].name]
-    return [
-        Row(
-            peer.name,
-            len(peer.coders[case.group].encode(convert(case.value, peer.classes))),
-            median(samples[peer.name].encode) * 1e6,
-            median(samples[peer.name].decode) * 1e6,
-            *(ratio(*pair) for pair in zip(samples[peer.name], first)),
-        )
-        for peer in peers
-    ]
+    rows = []
+    for peer in peers:
+        mine = samples[peer.name]
+        data = peer.coders[case.group].encode(convert(case.value, peer.classes))
+        row: Row = {"codec": peer.name, "bytes": len(data)}
+        row["encode_us"] = median(mine.encode) * 1e6
+        row["decode_us"] = median(mine.decode) * 1e6
+        for what in _Samples._fields:
+            row[f"{what}_ratio"] = ratio(getattr(mine, what), getattr(first, what))
+        rows.append(row)
+    return rows
 
 
 def add_speed_targets(

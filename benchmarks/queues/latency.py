@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from statistics import median, quantiles
 from time import perf_counter
 from typing import NamedTuple
 
-from ..output import Report
+from ..output import Report, Row
 from ..timing import in_turns, ratio
 from .cases import SMALL, TENSOR_4K, make_cases
 from .ends import CODEC, MSGEN, PYZMQ, fresh_address, pull_end, push_end
@@ -19,26 +18,14 @@ from .processes import Worker, close_parts
 _WARM_UP = 100
 
 
-@dataclass
-class LatencyRow:
-    """One way's round trips; the ratios are its times divided by bare pyzmq's."""
-
-    case: str
-    way: str
-    p50_us: float
-    p99_us: float
-    p50_ratio: float
-    p99_ratio: float
-
-
-LATENCY_COLUMNS = (
-    ("message", "{0.case}"),
-    ("way", "{0.way}"),
-    ("p50 us", "{0.p50_us:.1f}"),
-    ("p99 us", "{0.p99_us:.1f}"),
-    ("x pyzmq: p50", "{0.p50_ratio:.2f}"),
-    ("p99", "{0.p99_ratio:.2f}"),
-)
+LATENCY_COLUMNS = {
+    "message": "{case}",
+    "way": "{way}",
+    "p50 us": "{p50_us:.1f}",
+    "p99 us": "{p99_us:.1f}",
+    "x pyzmq: p50": "{p50_ratio:.2f}",
+    "p99": "{p99_ratio:.2f}",
+}
 
 
 class Percentiles(NamedTuple):
@@ -108,8 +95,8 @@ def measure_latency(
         "latency",
         "round trip: put, the other process's get and put, get; medians over the rounds of "
         "each round's percentile",
+        LATENCY_COLUMNS,
         rows,
-        *LATENCY_COLUMNS,
     )
 
 
@@ -149,13 +136,8 @@ def called(
 
 def latency_row(
     case: str, way: str, times: Sequence[Percentiles], base: Sequence[Percentiles]
-) -> LatencyRow:
-    (p50, p99), (base_p50, base_p99) = zip(*times), zip(*base)
-    return LatencyRow(
-        case,
-        way,
-        median(p50) * 1e6,
-        median(p99) * 1e6,
-        ratio(p50, base_p50),
-        ratio(p99, base_p99),
-    )
+) -> Row:
+    row: Row = {"case": case, "way": way}
+    for name, mine, theirs in zip(Percentiles._fields, zip(*times), zip(*base)):
+        row |= {f"{name}_us": median(mine) * 1e6, f"{name}_ratio": ratio(mine, theirs)}
+    return row

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 from msgen.runtime import ENGINE
 
-from ..output import Report
-from ..timing import in_turns, ratio, ratios
+from ..output import Report, Row
+from ..timing import in_turns, ratio_and_range, ratios
 from .cases import BATCH, SMALL, TENSOR_4K, TENSOR_32K, TEXT_4K, TEXT_32K, make_cases
 from .ends import BATCHES, CODEC, MSGEN, PYZMQ, Puller, Pusher, fresh_address
 from .processes import Worker, close_parts
@@ -28,26 +27,17 @@ _TARGETS = {
 }
 
 
-@dataclass
-class RateRow:
-    """One rival's figures for one message.
-
-    Attributes:
-        send_cpu_us: CPU time of the sending thread for each message, without ZeroMQ's own threads.
-        receive_cpu_us: CPU time of the receiving thread.
-        ratio: the rate divided by bare pyzmq's.
-    """
-
-    case: str
-    bytes: int
-    rival: str
-    messages_per_s: float
-    us: float
-    send_cpu_us: float
-    receive_cpu_us: float
-    ratio: float
-    least_ratio: float
-    greatest_ratio: float
+_COLUMNS = {
+    "message": "{case}",
+    "bytes": "{bytes:,}",
+    "way": "{rival}",
+    "messages/s": "{messages_per_s:,.0f}",
+    "CPU us: send": "{send_cpu_us:.2f}",
+    "receive": "{receive_cpu_us:.2f}",
+    "x pyzmq": "{ratio:.2f}",
+    "from": "{least_ratio:.2f}",
+    "to": "{greatest_ratio:.2f}",
+}
 
 
 class Sample(NamedTuple):
@@ -81,38 +71,21 @@ def measure_rates(
         rates, send_cpu_s, receive_cpu_s = zip(*samples[case, rival])
         base = [sample.rate for sample in samples[case, PYZMQ]]
         each = ratios(rates, base)
-        rows.append(
-            RateRow(
-                case,
-                len(make_cases()[case].data),
-                rival,
-                median(rates),
-                1e6 / median(rates),
-                median(send_cpu_s) * 1e6,
-                median(receive_cpu_s) * 1e6,
-                ratio(rates, base),
-                min(each),
-                max(each),
-            )
-        )
+        row: Row = {"case": case, "bytes": len(make_cases()[case].data), "rival": rival}
+        row["messages_per_s"] = median(rates)
+        row["send_cpu_us"] = median(send_cpu_s) * 1e6
+        row["receive_cpu_us"] = median(receive_cpu_s) * 1e6
+        row |= ratio_and_range(each)
+        rows.append(row)
         if rival == MSGEN:
             title = f"put and get, {case}: times pyzmq's rate"
-            report.target(title, rows[-1].ratio, least=_TARGETS[case])
+            report.target(title, row["ratio"], least=_TARGETS[case])
     report.table(
         "rates",
         "put and get: from one process to another, from the first message to the last. "
         f"CPU: of the calling threads. {CODEC}: send(encode(msg)), decode(recv())",
+        _COLUMNS,
         rows,
-        ("message", "{0.case}"),
-        ("bytes", "{0.bytes:,}"),
-        ("way", "{0.rival}"),
-        ("messages/s", "{0.messages_per_s:,.0f}"),
-        ("us", "{0.us:.2f}"),
-        ("CPU us: send", "{0.send_cpu_us:.2f}"),
-        ("receive", "{0.receive_cpu_us:.2f}"),
-        ("x pyzmq", "{0.ratio:.2f}"),
-        ("from", "{0.least_ratio:.2f}"),
-        ("to", "{0.greatest_ratio:.2f}"),
     )
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from statistics import median
 
-from ..output import Report
-from ..timing import in_turns, ratios
+from ..output import Report, Row
+from ..timing import in_turns, ratio_and_range, ratios
 from .ends import MSGEN, fresh_address
 from .processes import Worker, WorkerError, close_parts
 from .ranks import Rank
@@ -22,18 +21,16 @@ _WARM_UP = 30
 _MOST_STEPS = 20_000
 
 
-@dataclass
-class StepRow:
-    """One way's figures; the ratio is its rate divided by that of the way with gloo."""
-
-    others: int
-    messages: int
-    way: str
-    steps_per_s: float
-    us: float
-    ratio: float
-    least_ratio: float
-    greatest_ratio: float
+_COLUMNS = {
+    "ranks": "1 + {others}",
+    "messages/step": "{messages}",
+    "way": "{way}",
+    "steps/s": "{steps_per_s:,.0f}",
+    "us": "{us:.1f}",
+    "x gloo": "{ratio:.1f}",
+    "from": "{least_ratio:.1f}",
+    "to": "{greatest_ratio:.1f}",
+}
 
 
 def measure_steps(
@@ -68,36 +65,18 @@ def measure_steps(
     for size, messages, way in product(WORLD_SIZES, MESSAGES, (GLOO, MSGEN)):
         mine = [rates[messages] for rates in samples[size, way]]
         base = [rates[messages] for rates in samples[size, GLOO]]
-        each, rate = ratios(mine, base), median(mine)
-        others = size - 1
-        rows.append(
-            StepRow(
-                others,
-                messages,
-                way,
-                rate,
-                1e6 / rate,
-                median(each),
-                min(each),
-                max(each),
-            )
-        )
+        row: Row = {"others": size - 1, "messages": messages, "way": way}
+        row |= {"steps_per_s": median(mine), "us": 1e6 / median(mine)}
+        rows.append(row | ratio_and_range(ratios(mine, base)))
         if way == MSGEN and messages == 4:
-            title = f"step of 4 messages to {others} ranks: times gloo's rate"
-            report.target(title, rows[-1].ratio, least=10.0)
+            title = f"step of 4 messages to {size - 1} ranks: times gloo's rate"
+            report.target(title, rows[-1]["ratio"], least=10.0)
     report.table(
         "steps",
         "broadcast of steps: rank 0 passes encoded messages on, all other ranks decode them; "
         "until the last of them has",
+        _COLUMNS,
         rows,
-        ("ranks", "1 + {0.others}"),
-        ("messages/step", "{0.messages}"),
-        ("way", "{0.way}"),
-        ("steps/s", "{0.steps_per_s:,.0f}"),
-        ("us", "{0.us:.1f}"),
-        ("x gloo", "{0.ratio:.2f}"),
-        ("from", "{0.least_ratio:.2f}"),
-        ("to", "{0.greatest_ratio:.2f}"),
     )
 
 

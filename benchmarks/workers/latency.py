@@ -48,12 +48,12 @@ def measure_latency(
     base = samples[next(iter(_ECHOES))]
     rows = [latency_row(SMALL, way, times, base) for way, times in samples.items()]
     for row in rows:
-        if (most := _TARGETS.get(ranks_of.get(row.way, 0))) is not None:
-            title = f"request to reply, {row.way}, p50: times pyzmq's round trip"
-            report.target(title, row.p50_ratio, most=most)
+        if (most := _TARGETS.get(ranks_of.get(row["way"], 0))) is not None:
+            title = f"request to reply, {row['way']}, p50: times pyzmq's round trip"
+            report.target(title, row["p50_ratio"], most=most)
     report.table(
         "latency",
         "request to reply: to another process and back, one at a time",
+        LATENCY_COLUMNS,
         rows,
-        *LATENCY_COLUMNS,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 
 from msgen.runtime.queues import ZmqPullQueue
 
-from ..output import Report
+from ..output import Report, Row
 from ..queues.cases import BATCH, SMALL, make_cases
 from ..queues.ends import BATCHES, MSGEN, Pusher
 from ..queues.processes import Worker, close_parts
@@ -28,24 +27,14 @@ SINGLE = "one by one"
 STEPS_OF_ONE = "steps of 1"
 
 
-@dataclass
-class RateRow:
-    """One way's figures.
-
-    Attributes:
-        sent: how the requests came, and went into steps.
-        ratio: the rate divided by that of put_many and get_many without a worker.
-        messages_per_step: that rank 0 took, on the average.
-        step_us: time for each step of rank 0.
-    """
-
-    way: str
-    sent: str
-    messages_per_s: float
-    us: float
-    ratio: float
-    messages_per_step: float
-    step_us: float
+_COLUMNS = {
+    "way": "{way}",
+    "requests": "{sent}",
+    "messages/s": "{messages_per_s:,.0f}",
+    "x direct": "{ratio:.2f}",
+    "a step has": "{messages_per_step:.1f}",
+    "a step takes us": "{step_us:.1f}",
+}
 
 
 class _Sample(NamedTuple):
@@ -110,31 +99,17 @@ def measure_rates(
         rates, messages_per_step = zip(*samples[key])
         rate, per_step = median(rates), median(messages_per_step)
         way = ranks_text(ranks) if ranks else "put_many and get_many"
-        rows.append(
-            RateRow(
-                way,
-                sent,
-                rate,
-                1e6 / rate,
-                ratio(rates, base),
-                per_step,
-                per_step / rate * 1e6,
-            )
-        )
+        row: Row = {"way": way, "sent": sent, "ratio": ratio(rates, base)}
+        row |= {"messages_per_s": rate, "messages_per_step": per_step}
+        rows.append(row | {"step_us": per_step / rate * 1e6})
         if key == (1, BATCHED):
             title = f"{way}, {sent}: times the rate of put_many and get_many"
-            report.target(title, rows[-1].ratio, least=0.5)
+            report.target(title, row["ratio"], least=0.5)
     report.table(
         "rates",
         "rates: sender, worker and receiver are processes of their own; 11 bytes a message",
+        _COLUMNS,
         rows,
-        ("way", "{0.way}"),
-        ("sent", "{0.sent}"),
-        ("messages/s", "{0.messages_per_s:,.0f}"),
-        ("us", "{0.us:.2f}"),
-        ("x direct", "{0.ratio:.2f}"),
-        ("a step has", "{0.messages_per_step:.1f}"),
-        ("a step takes us", "{0.step_us:.1f}"),
     )
 
 

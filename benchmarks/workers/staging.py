@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -13,7 +12,7 @@ from msgen.runtime.codec.codec import Codec
 from msgen.runtime.worker.staged_fields import StagedFields
 from msgen.runtime.worker.staging import CudaDevice, Staging
 
-from ..output import Report
+from ..output import Report, Row
 from ..timing import Task, interleave, ratio
 
 
@@ -26,15 +25,13 @@ class Request:
         self.ids = ids
 
 
-@dataclass
-class StagingRow:
-    """Times of one step; the ratio is that of one copy per tensor divided by staging's."""
-
-    tensors: int
-    bytes_each: int
-    staged_us: float
-    each_us: float
-    ratio: float
+_COLUMNS = {
+    "tensors": "{tensors}",
+    "bytes each": "{bytes_each:,}",
+    "staged us": "{staged_us:.1f}",
+    "one by one us": "{each_us:.1f}",
+    "x": "{ratio:.2f}",
+}
 
 
 def measure_staging(report: Report) -> None:
@@ -52,25 +49,11 @@ def measure_staging(report: Report) -> None:
             "each": Task(_each(device), tensors),
         }
         times = interleave(tasks, rounds=report.rounds)
-        rows.append(
-            StagingRow(
-                count,
-                items * 4,
-                median(times["staged"]) * 1e6,
-                median(times["each"]) * 1e6,
-                ratio(times["each"], times["staged"]),
-            )
-        )
-    report.table(
-        "staging",
-        "staging: the tensors of a step to the GPU, until they are there",
-        rows,
-        ("tensors", "{0.tensors}"),
-        ("bytes each", "{0.bytes_each:,}"),
-        ("staged us", "{0.staged_us:.1f}"),
-        ("one by one us", "{0.each_us:.1f}"),
-        ("x", "{0.ratio:.2f}"),
-    )
+        row: Row = {"tensors": count, "bytes_each": items * 4}
+        row |= {f"{way}_us": median(each) * 1e6 for way, each in times.items()}
+        rows.append(row | {"ratio": ratio(times["each"], times["staged"])})
+    title = "staging: the tensors of a step to the GPU, until they are there"
+    report.table("staging", title, _COLUMNS, rows)
 
 
 def _staged(
