@@ -104,7 +104,7 @@ def _figures(found: Row) -> str:
         return [f"{what}: encode and decode", f"{mine:.2f} us", ", ".join(others)]
 
     return _table(
-        ["", "msgen", "others take times that"],
+        ["", "msgen", "others, times as long"],
         [
             line(
                 "a token on its way back", token, "msgspec", "dict + msgpack", "pickle"
@@ -119,7 +119,7 @@ def _figures(found: Row) -> str:
             [
                 "4 messages to 4 ranks in one step",
                 f"{step['us']:.0f} us",
-                f"a gloo collective and a PUB send per message {times(step['ratio'])}",
+                f"gloo collective + one PUB send per message {times(step['ratio'])}",
             ],
         ],
     )

@@ -62,7 +62,12 @@ def run_command(line: str, folder: Path) -> str:
     done = subprocess.run(
         ["sh", "-c", line],
         cwd=folder,
-        env={**clean, "PATH": f"{tools}:{os.environ['PATH']}"},
+        # Unbuffered, as at a terminal: else two processes would print in the order of their ends.
+        env={
+            **clean,
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "PYTHONUNBUFFERED": "1",
+        },
         capture_output=True,
         text=True,
         timeout=120,
