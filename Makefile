@@ -94,10 +94,9 @@ sanitize: $(VENV)/.dev
 fuzz: $(VENV)/.dev
 	fuzz/run.sh
 
+# Writes benchmarks/results/, and from there the plot and the figures in README and docs/performance.md.
 bench: $(VENV)/.bench
-	$(BIN)/python benchmarks/bench_codec.py
-	$(BIN)/python benchmarks/bench_queues.py
-	$(BIN)/python benchmarks/bench_workers.py
+	$(BIN)/python -m benchmarks
 
 clean:
 	rm -rf $(VENV) build dist src/msgen.egg-info

@@ -1,23 +1,19 @@
-"""Timing of rival calls side by side, so that a ratio says more than the machine's mood."""
+"""Timing of rivals side by side, so that a slow spell of the machine meets all of them alike."""
 
 from __future__ import annotations
 
 import gc
-import platform
 import random
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from itertools import repeat
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any, TypeVar
 
 K = TypeVar("K", bound=Hashable)
-
-PACKAGES = ("torch", "numpy", "msgpack", "msgspec", "protobuf")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -28,43 +24,64 @@ class Task:
     argument: Any
 
 
+def in_turns(
+    keys: Sequence[K], rounds: int, measure: Callable[[K], T]
+) -> dict[K, list[T]]:
+    """Measure every key once a round, in a new order each time; return one sample a round.
+
+    The garbage collector runs between rounds only.
+    """
+    samples: dict[K, list[T]] = {key: [] for key in keys}
+    order = list(keys)
+    shuffle = random.Random(0).shuffle
+    for _ in range(rounds):
+        shuffle(order)
+        with collector_paused():
+            for key in order:
+                samples[key].append(measure(key))
+    return samples
+
+
 def interleave(
     tasks: Mapping[K, Task], *, rounds: int, slice_s: float = 0.01
 ) -> dict[K, list[float]]:
-    """Time tasks in turns.
-
-    Each round times every task once, in a new order, so that a slow spell of the machine meets
-    all of them alike. The garbage collector runs between rounds only.
+    """Time tasks of this process in turns.
 
     Args:
         tasks: what to time, by any key.
         rounds: how often.
-        slice_s: seconds of one timing, filled with as many calls as fit; 0 for a single call, without
-            a warm-up.
+        slice_s: seconds of one timing, filled with as many calls as fit; 0 for a single call,
+            without a warm-up.
 
     Returns:
         Each task's seconds per call, one figure a round.
     """
     counts = {key: _calibrate(task, slice_s) for key, task in tasks.items()}
-    samples: dict[K, list[float]] = {key: [] for key in tasks}
-    order = list(tasks)
-    shuffle = random.Random(0).shuffle
-    for _ in range(rounds):
-        shuffle(order)
-        with _collector_paused():
-            for key in order:
-                count = counts[key]
-                samples[key].append(_elapsed(tasks[key], count) / count)
-    return samples
+    return in_turns(
+        list(tasks), rounds, lambda key: _elapsed(tasks[key], counts[key]) / counts[key]
+    )
 
 
-def ratio(times: Sequence[float], base: Sequence[float]) -> float:
-    """Say how many times longer one task takes than another.
+def ratios(samples: Sequence[float], base: Sequence[float]) -> list[float]:
+    """Divide the samples of each round by one another."""
+    return [one / other for one, other in zip(samples, base)]
 
-    Times of one round are divided by each other before the median is taken: on a busy machine
-    that varies much less than the ratio of two medians.
+
+def ratio(samples: Sequence[float], base: Sequence[float]) -> float:
+    """Return the median of the rounds' ratios.
+
+    On a busy machine it varies much less than the ratio of two medians.
     """
-    return median(one / other for one, other in zip(times, base))
+    return median(ratios(samples, base))
+
+
+def ratio_and_range(each: Sequence[float]) -> dict[str, float]:
+    """Return the figures of a row: the median of ratios, the least and the greatest."""
+    return {
+        "ratio": median(each),
+        "least_ratio": min(each),
+        "greatest_ratio": max(each),
+    }
 
 
 def _calibrate(task: Task, slice_s: float) -> int:
@@ -72,7 +89,7 @@ def _calibrate(task: Task, slice_s: float) -> int:
     if not slice_s:
         return 1
     count = 1
-    with _collector_paused():
+    with collector_paused():
         while (elapsed := _elapsed(task, count)) < slice_s / 4:
             count *= 2
     return max(1, round(count * slice_s / elapsed))
@@ -87,35 +104,11 @@ def _elapsed(task: Task, count: int) -> float:
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
+    """Collect garbage now, and not again before the block is left."""
     gc.collect()
-    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
-
-
-def machine_facts(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """Return what figures depend on: the CPU, and the versions of Python and of packages."""
-    facts = {"CPU": _cpu_model(), "Python": platform.python_version()}
-    for package in packages:
-        try:
-            facts[package] = version(package)
-        except PackageNotFoundError:
-            facts[package] = "none"
-    return facts
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        name, _, value = line.partition(":")
-        if name.strip() == "model name":
-            return value.strip()
-    return platform.processor() or platform.machine()
+        gc.enable()

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-from msgen.cli import main
+from documents import File, run_command, steps
 
 pytestmark = pytest.mark.processes
 
@@ -56,27 +55,36 @@ def test_the_runtimes_examples_run(
     run(script, run_dir)
 
 
-def test_the_readmes_examples_run(
-    tmp_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    schema = tmp_path / "schema"
-    schema.mkdir()
-    (schema / "engine.yaml").write_text(blocks("README.md", "yaml")[0])
-    result = CliRunner().invoke(main, ["build", "schema"])
-    assert result.exit_code == 0, result.stderr
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for number, block in enumerate(blocks("README.md", "python")):
-        script = tmp_path / f"example{number}.py"
-        script.write_text(block, encoding="utf-8")
-        shown = run(script, run_dir, tmp_path)
-        if number == 0:
-            assert indented(shown) in readme
+def test_the_readmes_five_minutes_are_what_happens(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    folder = tmp_path / "hello"
+    (folder / "schema").mkdir(parents=True)
+    ran = []
+    for step in steps(text):
+        if isinstance(step, File):
+            (folder / step.name).write_text(step.text, encoding="utf-8")
+        else:
+            assert run_command(step.line, folder) == step.shown, step.line
+            ran.append(step.line)
+    assert ran == ["msgen build schema", "python engine.py & python server.py; wait"]
 
 
-def test_the_readme_shows_what_the_quickstart_prints(run_dir: Path) -> None:
+def test_the_figures_and_the_plot_are_those_of_the_committed_results() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.report", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_examples_readme_shows_what_the_quickstart_prints(run_dir: Path) -> None:
     shown = run(ROOT / "examples" / "quickstart.py", run_dir)
-    assert indented(shown) in (ROOT / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    assert indented(shown) in text
 
 
 def indented(text: str) -> str:

@@ -25,4 +25,4 @@ END
 
 set -x
 "$python" -m pytest -rs -v tests/cuda tests/workers/test_staging.py
-"$python" benchmarks/bench_workers.py --only staging
+"$python" -m benchmarks.workers --only staging

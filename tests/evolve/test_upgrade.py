@@ -18,7 +18,7 @@ from msgen.codegen.cli.commands import main
 
 pytestmark = pytest.mark.processes
 
-PEER = Path(__file__).parents[1] / "support/upgrade_peer.py"
+PEER = Path(__file__).parent / "upgrade_peer.py"
 FIRST = {
     "jobs.yaml": """\
 group: jobs

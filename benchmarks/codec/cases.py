@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from messages import (
+
+from .messages import (
     BatchTokenizerMsg,
     DetokenizeMsg,
     SamplingParams,
@@ -68,7 +69,7 @@ def make_cases() -> list[Case]:
     return [
         Case(
             "detokenize",
-            "detokenize",
+            "DetokenizeMsg, 3 fields",
             "tokenizer",
             detokenize(UID),
             encode=1.2,
@@ -78,7 +79,7 @@ def make_cases() -> list[Case]:
         *(
             Case(
                 f"request-{tokens}",
-                f"request of {tokens:,} tokens",
+                f"UserMsg of {tokens:,} tokens",
                 "backend",
                 request(UID, tokens),
                 encode=5.0 if tokens == 1_024 else 1.0,
@@ -90,7 +91,7 @@ def make_cases() -> list[Case]:
         ),
         Case(
             f"batch-{BATCH}",
-            f"batch of {BATCH}",
+            f"batch of {BATCH} DetokenizeMsg",
             "tokenizer",
             BatchTokenizerMsg(
                 [
@@ -103,7 +104,7 @@ def make_cases() -> list[Case]:
         ),
         Case(
             "conversation",
-            "conversation of 8 messages",
+            "conversation of 8 turns",
             "tokenizer",
             TokenizeMsg(
                 UID,

@@ -115,43 +115,24 @@ def convert(value: Any, classes: Mapping[str, type[Any]]) -> Any:
     return value
 
 
-def difference(plain: Any, other: Any, path: str = "") -> str | None:
+def difference(plain: Any, other: Any, path: str = "message") -> str | None:
     """Say where a peer's value differs from the plain one, None where it does not."""
-    if is_dataclass(plain):
-        if type(other).__name__ != type(plain).__name__:
-            return f"{path}: expected {type(plain).__name__}, got {other!r}"
-        path = path or type(plain).__name__
-        pairs = (
-            (
-                f"{path}.{each.name}",
-                getattr(plain, each.name),
-                getattr(other, each.name),
-            )
-            for each in fields(plain)
-        )
-        return _first_difference(pairs)
-    if isinstance(plain, list) and type(other) is list and len(plain) == len(other):
-        return _first_difference(
+    same = type(plain).__name__ == type(other).__name__
+    if same and is_dataclass(plain):
+        names = [field.name for field in fields(plain)]
+        parts = [
+            (f"{path}.{name}", getattr(plain, name), getattr(other, name))
+            for name in names
+        ]
+    elif same and isinstance(plain, list) and len(plain) == len(other):
+        parts = [
             (f"{path}[{index}]", *pair) for index, pair in enumerate(zip(plain, other))
-        )
-    if isinstance(plain, torch.Tensor):
-        if (
-            isinstance(other, torch.Tensor)
-            and plain.dtype is other.dtype
-            and torch.equal(plain, other)
-        ):
-            return None
-    elif type(plain) is type(other) and plain == other:
-        return None
-    return f"{path}: expected {plain!r}, got {other!r}"
-
-
-def _first_difference(pairs: Any) -> str | None:
-    return next(
-        (
-            found
-            for path, plain, other in pairs
-            if (found := difference(plain, other, path)) is not None
-        ),
-        None,
-    )
+        ]
+    else:
+        if same and isinstance(plain, torch.Tensor):
+            same = plain.dtype is other.dtype and torch.equal(plain, other)
+        elif same:
+            same = bool(plain == other)
+        return None if same else f"{path}: expected {plain!r}, got {other!r}"
+    found = (difference(one, two, where) for where, one, two in parts)
+    return next((each for each in found if each is not None), None)

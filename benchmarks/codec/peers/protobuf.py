@@ -7,11 +7,13 @@ the plain dataclasses.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 import torch
-from messages import (
+
+from ..messages import (
     CLASSES,
     AbortBackendMsg,
     AbortMsg,
@@ -102,41 +104,29 @@ def _make_classes() -> dict[str, Any]:
 
 
 _classes = _make_classes()
-_BackendMsg = _classes["BackendMsg"]
-_TokenizerMsg = _classes["TokenizerMsg"]
 
 
 def protobuf_peer() -> Peer:
-    return Peer(
-        "protobuf",
-        CLASSES,
-        {
-            "backend": Coder(_encode_backend, _decode_backend),
-            "tokenizer": Coder(_encode_tokenizer, _decode_tokenizer),
-        },
-    )
+    coders = {
+        "backend": _coder(_classes["BackendMsg"], _fill_backend, _read_backend),
+        "tokenizer": _coder(_classes["TokenizerMsg"], _fill_tokenizer, _read_tokenizer),
+    }
+    return Peer("protobuf", CLASSES, coders)
 
 
-def _encode_backend(msg: Any) -> bytes:
-    outer = _BackendMsg()
-    _fill_backend(outer, msg)
-    data: bytes = outer.SerializeToString()
-    return data
+def _coder(
+    outer_class: Any, fill: Callable[[Any, Any], None], read: Callable[[Any], Any]
+) -> Coder:
+    def encode(msg: Any) -> bytes:
+        outer = outer_class()
+        fill(outer, msg)
+        data: bytes = outer.SerializeToString()
+        return data
 
+    def decode(data: bytes) -> Any:
+        return read(outer_class.FromString(data))
 
-def _decode_backend(data: bytes) -> Any:
-    return _read_backend(_BackendMsg.FromString(data))
-
-
-def _encode_tokenizer(msg: Any) -> bytes:
-    outer = _TokenizerMsg()
-    _fill_tokenizer(outer, msg)
-    data: bytes = outer.SerializeToString()
-    return data
-
-
-def _decode_tokenizer(data: bytes) -> Any:
-    return _read_tokenizer(_TokenizerMsg.FromString(data))
+    return Coder(encode, decode)
 
 
 # Setting fields in place is the fastest way that protobuf has; keyword arguments take longer.

@@ -10,13 +10,23 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from timing import Task, interleave
+from ..output import Report, Row
+from ..timing import Task, interleave
 
 GROUPS = 200
 MESSAGES = 20
 
-_ROOT = Path(__file__).resolve().parent.parent
-_BUILD_ROUNDS = 3
+HELP = "msgen --help"
+CHECK = "msgen build --check schema/"
+AGAINST = "msgen check --against HEAD schema/"
+BUILD = f"msgen build, {GROUPS} groups of {MESSAGES} messages"
+DIFF = f"msgen diff against git, {GROUPS} groups of {MESSAGES} messages"
+_TARGETS = {HELP: 150.0, CHECK: 300.0, BUILD: 5000.0}
+
+_ROOT = Path(__file__).parents[2]
+_MSGEN = [str(Path(sys.executable).with_name("msgen"))]
+_LARGE_ROUNDS = 3
+"""Each takes seconds."""
 
 _COMMON = """\
 group: common
@@ -50,41 +60,63 @@ _MESSAGE = """\
 """
 
 
-def time_commands(rounds: int) -> dict[str, float]:
-    """Return seconds per command, by a title; the large build is timed three times at most."""
-    command = [_script()]
+def main() -> int:
+    report = Report("cli", "Time the msgen command.", ("short", "large"), rounds=15)
+    times: dict[str, list[float]] = {}
+    if "short" in report.sections:
+        times |= time_short(report.rounds)
+    if "large" in report.sections:
+        times |= time_large(min(report.rounds, _LARGE_ROUNDS))
+    rows: list[Row] = []
+    for title, samples in times.items():
+        rows.append({"command": title, "ms": median(samples) * 1e3})
+        if title in _TARGETS:
+            report.target(f"{title}: ms", rows[-1]["ms"], most=_TARGETS[title])
+    columns = {"command": "{command}", "ms": "{ms:,.0f}"}
+    report.table("commands", "the msgen command", columns, rows)
+    report.finish()
+    return 0
+
+
+def time_short(rounds: int) -> dict[str, list[float]]:
+    """Time what people wait for most: help, and the checks of this repository's schema."""
     schema = str(_ROOT / "schema")
-    short = {
-        "msgen --help": Task(_run, [*command, "--help"]),
-        "msgen build --check schema/": Task(
-            _run, [*command, "build", "--check", schema]
-        ),
+    commands = {
+        HELP: ["--help"],
+        CHECK: ["build", "--check", schema],
+        AGAINST: ["check", schema, "--against", "HEAD"],
     }
-    if (_ROOT / ".git").exists():
-        arguments = ["check", schema, "--against", "HEAD"]
-        short["msgen check --against HEAD schema/"] = Task(_run, [*command, *arguments])
-    times = interleave(short, rounds=rounds, slice_s=0)
-    with TemporaryDirectory(prefix="msgen-bench-") as folder:
-        large = Path(folder) / "schema"
-        write_schema(large)
-        outs = count()
+    if not (_ROOT / ".git").exists():
+        del commands[AGAINST]
+    tasks = {
+        title: Task(_run, [*_MSGEN, *arguments])
+        for title, arguments in commands.items()
+    }
+    return interleave(tasks, rounds=rounds, slice_s=0)
+
+
+def time_large(rounds: int) -> dict[str, list[float]]:
+    """Time a build of a large schema, and its comparison with git."""
+    with TemporaryDirectory(prefix="msgen-bench-") as name:
+        folder = Path(name)
+        schema = folder / "schema"
+        write_schema(schema)
+        _commit_and_change(folder, schema)
+        numbers = count()
 
         def build(arguments: list[str]) -> None:
             # A new folder each time: one that is up to date is not written again.
-            out = Path(folder) / f"out{next(outs)}"
+            out = folder / f"out{next(numbers)}"
             _run([*arguments, "--out", str(out)])
             built = len(list(out.glob("group*.py")))
             if built != GROUPS:
                 raise SystemExit(f"the large build made {built} of {GROUPS} modules")
 
-        title = f"msgen build, {GROUPS} groups of {MESSAGES} messages"
-        task: Task = Task(build, [*command, "build", str(large)])
-        long = {title: task}
-        _commit_and_change(Path(folder), large)
-        title = f"msgen diff against git, {GROUPS} groups of {MESSAGES} messages"
-        long[title] = Task(_run, [*command, "diff", str(large), "--against", "HEAD"])
-        times |= interleave(long, rounds=min(rounds, _BUILD_ROUNDS), slice_s=0)
-    return {title: median(samples) for title, samples in times.items()}
+        tasks: dict[str, Task] = {
+            BUILD: Task(build, [*_MSGEN, "build", str(schema)]),
+            DIFF: Task(_run, [*_MSGEN, "diff", str(schema), "--against", "HEAD"]),
+        }
+        return interleave(tasks, rounds=rounds, slice_s=0)
 
 
 def write_schema(folder: Path) -> None:
@@ -113,15 +145,13 @@ def _commit_and_change(folder: Path, schema: Path) -> None:
     common.write_text(text.replace("type: float,", "type: f32,"), encoding="utf-8")
 
 
-def _script() -> str:
-    """The msgen command that belongs to this Python."""
-    script = Path(sys.executable).with_name("msgen")
-    return str(script) if script.exists() else "msgen"
-
-
 def _run(arguments: list[str]) -> Any:
     result = subprocess.run(arguments, capture_output=True, text=True, check=False)
     # 1 is a finding, such as a module that is out of date: no matter here.
     if result.returncode not in (0, 1):
         raise SystemExit(f"{' '.join(arguments)} failed:\n{result.stderr}")
     return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())

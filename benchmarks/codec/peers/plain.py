@@ -1,4 +1,4 @@
-"""The codecs that are compared: msgen first, then the others in the order of the tables."""
+"""msgen with its two engines, dicts that name their classes in msgpack, and pickle."""
 
 from __future__ import annotations
 
@@ -9,29 +9,14 @@ from typing import Any
 import msgpack
 import numpy as np
 import torch
-from messages import CLASSES, Coder, Peer
 from msgen.generated import backend, common, tokenizer
 from msgen.runtime import ENGINE
-from peers_msgspec import msgspec_peer
-from peers_protobuf import protobuf_peer
-from peers_vllm import vllm_peer
+
+from ..messages import CLASSES, Coder, Peer
 
 NATIVE = "msgen (native)"
 PYTHON = "msgen (python)"
 DICT = "dict + msgpack"
-MSGSPEC = "msgspec"
-
-
-def make_peers() -> list[Peer]:
-    """Return all peers; the first is msgen, with its compiled engine where it is there."""
-    return [
-        *msgen_peers(),
-        dict_peer(),
-        pickle_peer(),
-        msgspec_peer(),
-        vllm_peer(),
-        protobuf_peer(),
-    ]
 
 
 def msgen_peers() -> list[Peer]:

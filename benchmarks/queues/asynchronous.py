@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,32 +16,27 @@ from typing import Any
 import zmq
 import zmq.asyncio
 from msgen.runtime.queues import HIGH_WATER_MARK, ZmqAsyncPullQueue
-from queue_cases import SMALL, make_cases
-from queue_ends import MSGEN, PYZMQ, Pusher, fresh_address
-from queue_workers import Worker, close_parts
-from timing import ratio
+
+from ..output import Report
+from ..timing import in_turns, ratio
+from .cases import SMALL, make_cases
+from .ends import MSGEN, PYZMQ, Pusher, fresh_address
+from .processes import Worker, close_parts
 
 RECV = "zmq.asyncio"
 RECV_DECODE = "zmq.asyncio + codec"
 
-ASYNCIO = "asyncio"
-UVLOOP = "uvloop"
+LOOPS = ("asyncio", "uvloop")
 
 _WARM_UP = 500
 
 
-@dataclass
-class AsyncRow:
-    """One rival's figures on one loop; the ratio is its rate divided by zmq.asyncio's."""
-
-    loop: str
-    rival: str
-    messages_per_s: float
-    ratio: float
-
-
-def has_uvloop() -> bool:
-    return find_spec("uvloop") is not None
+_COLUMNS = {
+    "loop": "{loop}",
+    "way": "{rival}",
+    "messages/s": "{messages_per_s:,.0f}",
+    "x zmq.asyncio": "{ratio:.1f}",
+}
 
 
 class AsyncPuller:
@@ -107,34 +100,39 @@ def _new_loop(name: str) -> asyncio.AbstractEventLoop:
 
 
 def measure_async(
-    players: Sequence[Worker], folder: Path, rounds: int, messages: int
-) -> list[AsyncRow]:
+    report: Report, players: Sequence[Worker], folder: Path, messages: int
+) -> None:
     """Measure all rivals in turns, on each loop that is installed.
 
     Args:
         players: the sender, which is a bare socket for all, and the receiver.
         messages: of one measurement.
     """
-    loops = [ASYNCIO, UVLOOP] if has_uvloop() else [ASYNCIO]
+    loops = [name for name in LOOPS if find_spec(name)]
     keys = [(loop, rival) for loop in loops for rival in (RECV, RECV_DECODE, MSGEN)]
-    rates: dict[tuple[str, str], list[float]] = {key: [] for key in keys}
-    shuffle = random.Random(0).shuffle
-    order = list(keys)
-    for _ in range(rounds):
-        shuffle(order)
-        for key in order:
-            rates[key].append(_run(players, folder, key, messages))
-    return [
-        AsyncRow(*key, median(rates[key]), ratio(rates[key], rates[key[0], RECV]))
-        for key in keys
-    ]
+    rates = in_turns(
+        keys, report.rounds, lambda key: _run(players, folder, *key, messages)
+    )
+    rows = []
+    for loop, rival in keys:
+        times = ratio(rates[loop, rival], rates[loop, RECV])
+        row = {"loop": loop, "rival": rival, "ratio": times}
+        rows.append(row | {"messages_per_s": median(rates[loop, rival])})
+        if rival == MSGEN:
+            title = f"asynchronous get on {loop}: times zmq.asyncio's rate"
+            report.target(title, times, least=8.0)
+    report.table(
+        "async",
+        f"asynchronous pull: {SMALL} messages of a bare sending socket, awaited one by one",
+        _COLUMNS,
+        rows,
+    )
 
 
 def _run(
-    players: Sequence[Worker], folder: Path, key: tuple[str, str], messages: int
+    players: Sequence[Worker], folder: Path, loop: str, rival: str, messages: int
 ) -> float:
     sender, receiver = players
-    loop, rival = key
     addr = fresh_address(folder)
     receiver.open(AsyncPuller, rival, loop, addr)
     sender.open(Pusher, PYZMQ, SMALL, addr)
@@ -144,17 +142,3 @@ def _run(
         rate: float = receiver.result()
     close_parts(players)
     return rate
-
-
-def print_async(rows: Sequence[AsyncRow]) -> None:
-    print(
-        f"\nasynchronous pull: {SMALL} messages of a bare sending socket, awaited one by one"
-    )
-    print(f"  {'loop':<17}{'way':<24}{'messages/s':>12}{'us':>8}{'x zmq.asyncio':>16}")
-    for row in rows:
-        print(
-            f"  {row.loop if row.rival == RECV else '':<17}{row.rival:<24}"
-            f"{row.messages_per_s:>12,.0f}{1e6 / row.messages_per_s:>8.2f}{row.ratio:>16.2f}"
-        )
-    if not has_uvloop():
-        print(f"  {UVLOOP:<17}not installed")

@@ -16,7 +16,8 @@ from typing import Any
 
 import zmq
 from msgen.runtime.queues import HIGH_WATER_MARK, ZmqPullQueue, ZmqPushQueue
-from queue_cases import BATCH, Case, make_cases
+
+from .cases import BATCH, Case, make_cases
 
 PYZMQ = "pyzmq"
 CODEC = "pyzmq + codec"
@@ -25,35 +26,18 @@ BATCHES = f"msgen, batches of {BATCH}"
 
 
 @dataclass(frozen=True)
-class PushEnd:
-    """A sending end.
+class End:
+    """One end of a queue.
 
     Attributes:
-        put: sends one value.
-        value: what it sends.
+        call: sends a value, or receives one.
+        value: what is sent, or expected.
         messages: how many messages a value has.
         close: closes the socket.
     """
 
-    put: Callable[[Any], object]
+    call: Callable[..., Any]
     value: Any
-    messages: int
-    close: Callable[[], object]
-
-
-@dataclass(frozen=True)
-class PullEnd:
-    """A receiving end.
-
-    Attributes:
-        get: receives one value.
-        expected: what it should be.
-        messages: how many messages a value has.
-        close: closes the socket.
-    """
-
-    get: Callable[[], Any]
-    expected: Any
     messages: int
     close: Callable[[], object]
 
@@ -84,39 +68,39 @@ def bare_socket(kind: int, addr: str, create: bool) -> zmq.Socket[bytes]:
     return socket
 
 
-def push_end(rival: str, case: Case, addr: str, create: bool) -> PushEnd:
+def push_end(rival: str, case: Case, addr: str, create: bool) -> End:
     if rival in (MSGEN, BATCHES):
         queue = ZmqPushQueue(addr, create, case.codec)
         if rival == MSGEN:
-            return PushEnd(queue.put, case.message, 1, queue.stop)
-        return PushEnd(queue.put_many, [case.message] * BATCH, BATCH, queue.stop)
+            return End(queue.put, case.message, 1, queue.stop)
+        return End(queue.put_many, [case.message] * BATCH, BATCH, queue.stop)
     socket = bare_socket(zmq.PUSH, addr, create)
     if rival == PYZMQ:
-        return PushEnd(socket.send, case.data, 1, socket.close)
+        return End(socket.send, case.data, 1, socket.close)
     encode = case.codec.encode
 
     def put(message: Any) -> None:
         socket.send(encode(message))
 
-    return PushEnd(put, case.message, 1, socket.close)
+    return End(put, case.message, 1, socket.close)
 
 
-def pull_end(rival: str, case: Case, addr: str, create: bool) -> PullEnd:
+def pull_end(rival: str, case: Case, addr: str, create: bool) -> End:
     if rival in (MSGEN, BATCHES):
         queue = ZmqPullQueue(addr, create, case.codec)
         if rival == MSGEN:
-            return PullEnd(queue.get, case.message, 1, queue.stop)
+            return End(queue.get, case.message, 1, queue.stop)
         get_many = partial(queue.get_many, BATCH)
-        return PullEnd(get_many, [case.message] * BATCH, BATCH, queue.stop)
+        return End(get_many, [case.message] * BATCH, BATCH, queue.stop)
     socket = bare_socket(zmq.PULL, addr, create)
     if rival == PYZMQ:
-        return PullEnd(socket.recv, case.data, 1, socket.close)
+        return End(socket.recv, case.data, 1, socket.close)
     decode = case.codec.decode
 
     def get() -> Any:
         return decode(socket.recv())
 
-    return PullEnd(get, case.message, 1, socket.close)
+    return End(get, case.message, 1, socket.close)
 
 
 class Pusher:
@@ -127,7 +111,7 @@ class Pusher:
 
     def send(self, messages: int) -> float:
         """Send so many messages, in whole batches; return the thread's CPU seconds for each."""
-        put, value = self._end.put, self._end.value
+        put, value = self._end.call, self._end.value
         start = thread_time()
         for _ in repeat(None, messages // self._end.messages):
             put(value)
@@ -146,8 +130,8 @@ class Puller:
     def check(self, messages: int) -> None:
         """Receive messages, and see that they are what was sent."""
         for _ in repeat(None, messages // self._end.messages):
-            if (value := self._end.get()) != self._end.expected:
-                raise ValueError(f"expected {self._end.expected!r}, got {value!r}")
+            if (value := self._end.call()) != self._end.value:
+                raise ValueError(f"expected {self._end.value!r}, got {value!r}")
 
     def receive(self, messages: int) -> tuple[float, float]:
         """Receive so many messages.
@@ -156,7 +140,7 @@ class Puller:
             The messages per second, from the first to the last, and the thread's CPU seconds for
             each.
         """
-        get = self._end.get
+        get = self._end.call
         calls = messages // self._end.messages - 1
         get()
         start, cpu_start = perf_counter(), thread_time()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from statistics import median
 from typing import Any
 
@@ -12,7 +11,9 @@ from msgen.runtime.codec import table
 from msgen.runtime.codec.codec import Codec
 from msgen.runtime.worker.staged_fields import StagedFields
 from msgen.runtime.worker.staging import CudaDevice, Staging
-from timing import Task, interleave, ratio
+
+from ..output import Report, Row
+from ..timing import Task, interleave, ratio
 
 
 class Request:
@@ -24,21 +25,20 @@ class Request:
         self.ids = ids
 
 
-@dataclass
-class StagingRow:
-    """Times of one step; the ratio is that of one copy per tensor divided by staging's."""
-
-    tensors: int
-    bytes_each: int
-    staged_us: float
-    each_us: float
-    ratio: float
+_COLUMNS = {
+    "tensors": "{tensors}",
+    "bytes each": "{bytes_each:,}",
+    "staged us": "{staged_us:.1f}",
+    "one by one us": "{each_us:.1f}",
+    "x": "{ratio:.2f}",
+}
 
 
-def measure_staging(rounds: int) -> list[StagingRow]:
+def measure_staging(report: Report) -> None:
     """Measure steps of several sizes; none without a GPU."""
     if not torch.cuda.is_available():
-        return []
+        print("\nstaging: not measured, this machine has no GPU that torch can use")
+        return
     device = torch.device("cuda", 0)
     staging = Staging(StagedFields(_codec()), CudaDevice(device))
     rows = []
@@ -48,17 +48,12 @@ def measure_staging(rounds: int) -> list[StagingRow]:
             "staged": Task(_staged(staging, device), tensors),
             "each": Task(_each(device), tensors),
         }
-        times = interleave(tasks, rounds=rounds)
-        rows.append(
-            StagingRow(
-                count,
-                items * 4,
-                median(times["staged"]) * 1e6,
-                median(times["each"]) * 1e6,
-                ratio(times["each"], times["staged"]),
-            )
-        )
-    return rows
+        times = interleave(tasks, rounds=report.rounds)
+        row: Row = {"tensors": count, "bytes_each": items * 4}
+        row |= {f"{way}_us": median(each) * 1e6 for way, each in times.items()}
+        rows.append(row | {"ratio": ratio(times["each"], times["staged"])})
+    title = "staging: the tensors of a step to the GPU, until they are there"
+    report.table("staging", title, _COLUMNS, rows)
 
 
 def _staged(
@@ -92,18 +87,3 @@ def _codec() -> Codec[Any]:
         encoders={},
         decoders={},
     )
-
-
-def print_staging(rows: Sequence[StagingRow]) -> None:
-    print("\nstaging: the tensors of a step to the GPU, until they are there")
-    if not rows:
-        print("  not measured: this machine has no GPU that torch can use")
-        return
-    print(
-        f"  {'tensors':>8}{'bytes each':>12}{'staged us':>11}{'one by one us':>15}{'x':>7}"
-    )
-    for row in rows:
-        print(
-            f"  {row.tensors:>8}{row.bytes_each:>12,}{row.staged_us:>11.1f}{row.each_us:>15.1f}"
-            f"{row.ratio:>7.2f}"
-        )

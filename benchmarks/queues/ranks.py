@@ -20,10 +20,11 @@ from typing import Any, Protocol
 import torch
 import zmq
 from msgen.runtime.broadcast import StepPublisher, StepSubscriber
-from queue_cases import SMALL, make_cases
-from queue_ends import MSGEN, bare_socket
-from queue_workers import PATIENCE_S
 from torch import distributed
+
+from .cases import SMALL, make_cases
+from .ends import MSGEN, bare_socket
+from .processes import PATIENCE_S
 
 _JOIN_S = PATIENCE_S / 2
 """Seconds that all ranks have to subscribe: less than the benchmark waits for the answer."""

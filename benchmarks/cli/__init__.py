@@ -1,0 +1,1 @@
+"""How long the msgen command takes."""

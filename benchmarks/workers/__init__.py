@@ -1,0 +1,1 @@
+"""What worker pools add to the time of a request, and to each message and step."""
