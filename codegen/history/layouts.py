@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from msgen.codegen.schema import model
 from msgen.codegen.schema.errors import Place, Problems
 from msgen.codegen.schema.fingerprint import Fingerprints
+from msgen.codegen.schema.rule import Rule
 
 LAYOUTS_FILE = "layouts.json"
 FORMAT = 1
@@ -158,13 +159,23 @@ def load_layouts(folder: Path) -> Layouts:
         problems = Problems()
         problems.add(
             Place(path.as_posix()),
-            "layouts-file",
+            LAYOUTS_FILE_RULE.id,
             f"this is not what 'msgen record' writes ({type(error).__name__}: {error}); take it "
             "from version control again, or remove it",
         )
         problems.raise_if_any()
         raise
     return Layouts(data["layouts"])
+
+
+LAYOUTS_FILE_RULE = Rule(
+    "layouts-file",
+    "`layouts.json` is not as `msgen record` writes it",
+    "Modules say how peers of released versions differ; from a file that was edited by hand they "
+    "would say what never was.",
+    "take the file from version control again, or remove it.",
+    finder=load_layouts,
+)
 
 
 def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

@@ -17,10 +17,10 @@ import pytest
 from click.testing import CliRunner, Result
 from msgen.codegen import load_schema
 from msgen.codegen.cli.commands import main
-from msgen.codegen.evolve.changes.change import ERROR
+from msgen.codegen.evolve import RULES
 from msgen.codegen.evolve.findings import diff
-from msgen.codegen.evolve.rules.table import RULES
 from msgen.codegen.schema.fingerprint import Fingerprints
+from msgen.codegen.schema.rule import ERROR
 
 BREAKING = Path(__file__).parents[1] / "breaking"
 COMPATIBLE = BREAKING / "compatible"
