@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import findings, waivers
 from .changes import (
     defaults,
     enums,
@@ -16,25 +17,14 @@ from .changes import (
     types,
 )
 from .changes.change import ChangeRule
-from .findings import LAYOUT_CHANGED
-from .waivers import WAIVER_EXPIRED, WAIVER_UNUSED
 
+_FILES = (
+    *(groups, messages, fields, slots, pairs, defaults),
+    *(types, scalars, tensors, names, enums, findings, waivers),
+)
 RULES: dict[str, ChangeRule] = {
     rule.id: rule
-    for rule in (
-        *groups.RULES,
-        *messages.RULES,
-        LAYOUT_CHANGED,
-        *slots.RULES,
-        *fields.RULES,
-        *pairs.RULES,
-        *defaults.RULES,
-        *types.RULES,
-        *scalars.RULES,
-        *tensors.RULES,
-        *names.RULES,
-        *enums.RULES,
-        WAIVER_EXPIRED,
-        WAIVER_UNUSED,
-    )
+    for file in _FILES
+    for rule in vars(file).values()
+    if isinstance(rule, ChangeRule) and rule.finder.__module__ == file.__name__
 }

@@ -2,8 +2,7 @@
 
 `walk` goes through both schemas side by side and asks the comparers of groups, messages, fields,
 slots, types and enums. Each finder yields the changes that it sees, and its row of the table of
-findings stands below it: whoever adds a rule writes both in one file, and adds the row to the
-file's `RULES`. A change says for both directions whether values are read as they were written;
+findings stands below it: whoever adds a rule writes both in one file. A change says for both directions whether values are read as they were written;
 whom it concerns is for the package above.
 """
 

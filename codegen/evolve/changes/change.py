@@ -96,14 +96,16 @@ class Delta:
     """A difference between two types of one field, of which a change of the field is made.
 
     Attributes:
+        old, new: the parts of the types that differ, or their limits as they are written.
         key: the key of the field that holds it.
         counts: the fingerprint sees it.
     """
 
     rule: ChangeRule
-    old: str
-    new: str
+    old: model.Type | str
+    new: model.Type | str
     new_takes_old: bool
     old_takes_new: bool
     key: str = "type"
     counts: bool = True
+    source: bool = False

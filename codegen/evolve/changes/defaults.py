@@ -58,8 +58,6 @@ DEFAULT_REMOVED = ChangeRule(
     severity=WARNING,
 )
 
-RULES = (DEFAULT_CHANGED, DEFAULT_REMOVED)
-
 
 def _value(schema: model.Schema, value: model.Value, type_: Type) -> Any:
     """Return a value with the names of members and fields as the fingerprint knows them."""

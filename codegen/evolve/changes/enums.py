@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.rule import NOTE, WARNING
 
 from .change import Change, ChangeRule, find_all
 from .pairing import match
-from .pairs import SINCE_LOWERED, SINCE_RAISED, Both, added, gone, renamed, wire_name
+from .pairs import (
+    SINCE_LOWERED,
+    SINCE_RAISED,
+    Both,
+    renamed,
+    since_wrong_version,
+    wire_name,
+)
 
 
 def compare_enums(
@@ -34,7 +42,7 @@ def compare_enums(
             left.remove(same)
             yield from number_renamed(_both(old, new, same, now))
     for before in left:
-        yield value_removed(old, new, before, is_key)
+        yield from value_removed(old, new, before, is_key)
     yield from unknown_changed(
         Both(old, new, _name(old), _name(new), f"enum '{new.name}'")
     )
@@ -61,26 +69,25 @@ def value_added(
     known_version: int | None,
     is_key: bool,
 ) -> Iterator[Change]:
+    both: Both[Any] = Both(old, now, "", _name(new, now), _what(new, now))
     known = old.unknown is not None and not is_key
     if known:
         reader = f"old readers take {now.number} for '{old.unknown}'"
-    elif is_key and old.unknown is not None:
+    elif old.unknown is not None:
         reader = "as keys, unknown numbers become one"
     else:
         reader = "the old enum has no 'unknown'"
     without = now.since == 1
     lack = " and has no 'since'" if without else ""
-    yield from added(
+    yield both.change(
         ENUM_VALUE_ADDED_WITHOUT_SINCE if without else ENUM_VALUE_ADDED,
-        now,
-        _what(new, now),
-        _name(new, now),
-        old.place,
-        known_version,
-        f"{lack}; {reader}",
+        f"{both.what} is new{lack}; {reader}",
+        "",
         str(now.number),
+        counts=without,
         old_takes_new=known,
     )
+    yield from since_wrong_version(both, known_version)
 
 
 ENUM_VALUE_ADDED = ChangeRule(
@@ -111,15 +118,17 @@ ENUM_VALUE_ADDED_WITHOUT_SINCE = ChangeRule(
 
 def value_removed(
     old: model.Enum, new: model.Enum, before: model.EnumMember, is_key: bool
-) -> Change:
-    return gone(
+) -> Iterator[Change]:
+    name = _name(old, before)
+    both: Both[Any] = Both(before, new, name, name, _what(new, before))
+    yield both.change(
         ENUM_VALUE_REMOVED,
-        before,
-        _what(new, before),
-        _name(old, before),
-        new.place,
+        f"{both.what} is gone from the file",
         str(before.number),
+        "",
+        counts=before.since == 1,
         new_takes_old=new.unknown is not None and not is_key,
+        source=True,
     )
 
 
@@ -231,12 +240,3 @@ ENUM_UNKNOWN_CHANGED = ChangeRule(
 )
 
 _OF_BOTH = (ENUM_VALUE_RENUMBERED, ENUM_VALUE_RENAMED, SINCE_LOWERED, SINCE_RAISED)
-RULES = (
-    ENUM_VALUE_ADDED,
-    ENUM_VALUE_ADDED_WITHOUT_SINCE,
-    ENUM_VALUE_REMOVED,
-    ENUM_VALUE_RENAMED,
-    ENUM_VALUE_RENAMED_WITHOUT_WAS,
-    ENUM_VALUE_RENUMBERED,
-    ENUM_UNKNOWN_CHANGED,
-)

@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.model import spell
 from msgen.codegen.schema.rule import NOTE, WARNING
 
-from .change import Change, ChangeRule, Delta, Node, Ref, find_all
-from .defaults import RULES as DEFAULT_RULES
+from .change import Change, ChangeRule, Delta, Ref, find_all
+from .defaults import DEFAULT_CHANGED, DEFAULT_REMOVED
 from .pairs import SINCE_LOWERED, SINCE_RAISED, Both, renamed
-from .types import FIELD_RETYPED, NULLABLE_CHANGED, UNION_CHANGED, TypeComparer
-
-
-@dataclass(frozen=True)
-class Held:
-    """A declared type that a field holds in both versions.
-
-    Attributes:
-        counts: the fingerprint sees it there, as long as it sees the field's record.
-        is_key: it is the key of a dict.
-    """
-
-    field: Both[model.Field]
-    node: Node
-    counts: bool
-    is_key: bool
-
-    @property
-    def is_live(self) -> bool:
-        return not (self.field.old.removed or self.field.new.removed)
+from .types import FIELD_RETYPED, Held, TypeComparer
 
 
 def compare_field(
@@ -43,19 +23,17 @@ def compare_field(
     if _is_same(old, new):
         return
     yield from find_all(_OF_BOTH, both)
-    live = not old.removed and not new.removed
     retyped = False
-    for found in types.compare(old.type, new.type):
-        if not isinstance(found, Delta):
-            counts = found.counts and old.since == new.since == 1
-            yield Held(both, found.node, counts, found.is_key)
-        elif live:
+    for found in types.compare(both):
+        if isinstance(found, Delta):
             retyped = retyped or found.rule is FIELD_RETYPED
-            yield _type_change(both, found)
+            yield type_changed(both, found)
         else:
-            yield from removed_slot_changed(both, found)
-    if live and not retyped:
-        yield from find_all(DEFAULT_RULES, both, types.old, types.new)
+            yield found
+    if not (retyped or old.removed or new.removed):
+        yield from find_all(
+            (DEFAULT_CHANGED, DEFAULT_REMOVED), both, types.old, types.new
+        )
 
 
 def _is_same(old: model.Field, new: model.Field) -> bool:
@@ -75,41 +53,34 @@ def _names_a_type(type_: model.Type) -> bool:
     return any(isinstance(part, Ref) for part in model.walk(type_))
 
 
-def _type_change(both: Both[model.Field], delta: Delta) -> Change:
-    before, now, part = _shown(both, delta)
-    verbs = ("is", "was") if delta.key == "type" else ("has", "had")
+def type_changed(both: Both[model.Field], delta: Delta) -> Change:
+    old, new, part, verbs = delta.old, delta.new, "", ("has", "had")
+    if delta.key == "type":
+        if old != both.old.type:
+            part = f" ('{_text(new)}', was '{_text(old)}')"
+        old, new, verbs = both.old.type, both.new.type, ("is", "was")
+    before, now = _text(old), _text(new)
+    counts = both.counts and delta.counts
+    if both.old.removed or both.new.removed:
+        text = f"removed {both.what} is '{now}', was '{before}'{part}"
+        return both.change(
+            REMOVED_SLOT_CHANGED, text, before, now, delta.key, counts=counts
+        )
     return both.change(
         delta.rule,
         f"{both.what} {verbs[0]} '{now}', {verbs[1]} '{before}'{part}",
         before,
         now,
         delta.key,
-        counts=both.counts and delta.counts,
+        counts=counts,
         new_takes_old=delta.new_takes_old,
         old_takes_new=delta.old_takes_new,
-        source=delta.rule in (FIELD_RETYPED, NULLABLE_CHANGED, UNION_CHANGED),
+        source=delta.source,
     )
 
 
-def removed_slot_changed(both: Both[model.Field], delta: Delta) -> Iterator[Change]:
-    before, now, part = _shown(both, delta)
-    yield both.change(
-        REMOVED_SLOT_CHANGED,
-        f"removed {both.what} is '{now}', was '{before}'{part}",
-        before,
-        now,
-        delta.key,
-        counts=both.counts and delta.counts,
-    )
-
-
-def _shown(both: Both[model.Field], delta: Delta) -> tuple[str, str, str]:
-    """Return the field's types or the limits that differ, and the part of the types that does."""
-    if delta.key != "type":
-        return delta.old, delta.new, ""
-    before, now = spell(both.old.type), spell(both.new.type)
-    part = "" if delta.old == before else f" ('{delta.new}', was '{delta.old}')"
-    return before, now, part
+def _text(part: model.Type | str) -> str:
+    return part if isinstance(part, str) else spell(part)
 
 
 REMOVED_SLOT_CHANGED = ChangeRule(
@@ -118,7 +89,7 @@ REMOVED_SLOT_CHANGED = ChangeRule(
     "A removed field stays in the fingerprint as it was; its type is the only record of what "
     "older builds write there.",
     "put the old type back.",
-    finder=removed_slot_changed,
+    finder=type_changed,
     harmless=NOTE,
 )
 
@@ -215,11 +186,4 @@ _OF_BOTH = (
     SINCE_RAISED,
     FIELD_REMOVED,
     FIELD_RESTORED,
-)
-RULES = (
-    FIELD_REMOVED,
-    FIELD_RESTORED,
-    FIELD_RENAMED,
-    FIELD_RENAMED_WITHOUT_WAS,
-    REMOVED_SLOT_CHANGED,
 )

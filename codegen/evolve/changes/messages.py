@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.model import spell
@@ -15,10 +16,9 @@ from .pairs import (
     SINCE_LOWERED,
     SINCE_RAISED,
     Both,
-    added,
-    gone,
     kind_of,
     renamed,
+    since_wrong_version,
     wire_name,
 )
 
@@ -92,19 +92,19 @@ def message_added(
 ) -> Iterator[Change]:
     if old_group is None:
         return  # the group is told as new
-    same_home = group is not None and old_group.name == group.name
+    both: Both[Any] = Both(old_group, new, "", _subject(new), _what(new))
     without = new.since == 1
-    yield from added(
+    lack = " and has no 'since'" if without else f", 'since: {new.since}'"
+    yield both.change(
         MESSAGE_ADDED_WITHOUT_SINCE if without else MESSAGE_ADDED,
-        new,
-        _what(new),
-        _subject(new),
-        old_group.place,
-        old_group.version if same_home else None,
-        " and has no 'since'" if without else f", 'since: {new.since}'",
+        f"{both.what} is new{lack}",
+        "",
         f"tag {new.tag}",
+        counts=without,
         old_takes_new=new.removed,
     )
+    same_home = group is not None and old_group.name == group.name
+    yield from since_wrong_version(both, old_group.version if same_home else None)
 
 
 MESSAGE_ADDED = ChangeRule(
@@ -161,14 +161,16 @@ MESSAGE_REMOVED = ChangeRule(
 def message_deleted(old: model.Message, group: model.Group | None) -> Iterator[Change]:
     if group is None:
         return  # the group is told as gone
-    yield gone(
+    both: Both[Any] = Both(old, group, _subject(old), _subject(old), _what(old))
+    removed = "removed " if old.removed else ""
+    yield both.change(
         BATCH_CHANGED if old.is_batch else MESSAGE_DELETED,
-        old,
-        _what(old),
-        _subject(old),
-        group.place,
+        f"{removed}{both.what} is gone from the file",
         f"tag {old.tag}",
+        "",
+        counts=old.since == 1,
         new_takes_old=old.removed,
+        source=not old.removed,
     )
 
 
@@ -342,16 +344,4 @@ _OF_BOTH = (
     SINCE_RAISED,
     MESSAGE_REMOVED,
     MESSAGE_RESTORED,
-)
-RULES = (
-    MESSAGE_ADDED,
-    MESSAGE_ADDED_WITHOUT_SINCE,
-    MESSAGE_REMOVED,
-    MESSAGE_DELETED,
-    MESSAGE_RESTORED,
-    MESSAGE_RENAMED,
-    MESSAGE_RENAMED_WITHOUT_WAS,
-    TAG_CHANGED,
-    TAG_REUSED,
-    BATCH_CHANGED,
 )

@@ -11,7 +11,7 @@ from msgen.codegen.schema.model import EnumType, StructType
 from msgen.codegen.schema.rule import NOTE, WARNING
 
 from .change import Change, ChangeRule, Node
-from .fields import Held
+from .types import Held
 from .walk import Walk
 
 _Ref: TypeAlias = StructType | EnumType
@@ -203,15 +203,4 @@ TYPE_REPLACED = ChangeRule(
     "change the code with it.",
     finder=type_replaced,
     severity=WARNING,
-)
-
-RULES = (
-    STRUCT_ADDED,
-    STRUCT_REMOVED,
-    STRUCT_RENAMED,
-    ENUM_ADDED,
-    ENUM_REMOVED,
-    ENUM_RENAMED,
-    TYPE_MOVED,
-    TYPE_REPLACED,
 )

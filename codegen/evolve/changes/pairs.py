@@ -51,6 +51,7 @@ class Both(Generic[T]):
     """One thing in both versions, or two that stand in one slot.
 
     Attributes:
+        old, new: where a version does not have it, what enclosed it there.
         old_subject, subject: its dotted names.
         what: how texts call it.
     """
@@ -142,66 +143,6 @@ def renamed(
         yield both.change(rule, text, old.name, new.name, "was", source=source)
 
 
-def added(
-    rule: ChangeRule,
-    new: Versioned,
-    what: str,
-    subject: str,
-    old_place: Place,
-    known_version: int | None,
-    text: str,
-    now: str,
-    **effect: bool,
-) -> Iterator[Change]:
-    """Yield that a thing is new, and whether its `since` is wrong.
-
-    Args:
-        old_place: of what encloses it.
-        known_version: the version of the old group that declares it, None where it moved.
-        text: what to say behind its name.
-        now: what to show of it.
-    """
-    yield Change(
-        rule,
-        subject,
-        new.place,
-        old_place,
-        f"{what} is new{text}",
-        "",
-        now,
-        "",
-        new.since == 1,
-        **effect,
-    )
-    yield from since_wrong_version(new, what, subject, known_version)
-
-
-def gone(
-    rule: ChangeRule,
-    old: Versioned,
-    what: str,
-    subject: str,
-    place: Place,
-    was: str,
-    **effect: bool,
-) -> Change:
-    """Return that a thing is gone from the file; ``place`` is of what enclosed it, today."""
-    dead = not isinstance(old, model.EnumMember) and old.removed
-    return Change(
-        rule,
-        subject,
-        place,
-        old.place,
-        f"{'removed ' if dead else ''}{what} is gone from the file",
-        was,
-        "",
-        subject,
-        counts=old.since == 1,
-        source=not dead,
-        **effect,
-    )
-
-
 def since_changed(both: Both[Any]) -> Iterator[Change]:
     """Yield what a changed `since` of a message, field or enum member means."""
     old, new = both.old.since, both.new.since
@@ -234,20 +175,23 @@ SINCE_RAISED = ChangeRule(
 )
 
 
-def since_wrong_version(
-    new: Versioned, what: str, subject: str, known_version: int | None
-) -> Iterator[Change]:
-    """Yield a change where something new claims to be as old as a version that is known."""
-    if known_version is not None and 1 < new.since <= known_version:
+def since_wrong_version(both: Both[Any], known_version: int | None) -> Iterator[Change]:
+    """Yield a change where something new claims to be as old as a version that is known.
+
+    Args:
+        known_version: the version of the old group that declares it, None where it moved.
+    """
+    since = both.new.since
+    if known_version is not None and 1 < since <= known_version:
         yield Change(
             SINCE_WRONG_VERSION,
-            subject,
-            key_place(new, "since"),
+            both.subject,
+            key_place(both.new, "since"),
             None,
-            f"{what} is new and has 'since: {new.since}', but version {known_version} of its group "
+            f"{both.what} is new and has 'since: {since}', but version {known_version} of its group "
             "is there already, without it",
             "",
-            str(new.since),
+            str(since),
         )
 
 
@@ -262,5 +206,3 @@ SINCE_WRONG_VERSION = ChangeRule(
     before="version: 2\nfields:\n  uid: int",
     after="version: 3\nfields:\n  uid: int\n  priority: {type: int, default: 0, since: 3}",
 )
-
-RULES = (SINCE_LOWERED, SINCE_RAISED, SINCE_WRONG_VERSION)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msgen.codegen.schema import model
-from msgen.codegen.schema.model import INT_RANGES, Type, spell
+from msgen.codegen.schema.model import INT_RANGES, Type
 from msgen.codegen.schema.rule import NOTE, WARNING
 
 from .change import ADD_ANOTHER, COUNTED, ChangeRule, Delta
@@ -13,9 +13,7 @@ from .change import ADD_ANOTHER, COUNTED, ChangeRule, Delta
 
 def int_changed(old: model.IntType, new: model.IntType) -> Iterator[Delta]:
     if old.width != new.width:
-        yield Delta(
-            INT_CHANGED, spell(old), spell(new), _holds(new, old), _holds(old, new)
-        )
+        yield Delta(INT_CHANGED, old, new, _holds(new, old), _holds(old, new))
 
 
 def _holds(wide: model.IntType, narrow: model.IntType) -> bool:
@@ -38,7 +36,7 @@ INT_CHANGED = ChangeRule(
 def float_changed(old: model.FloatType, new: model.FloatType) -> Iterator[Delta]:
     if old.bits != new.bits:
         wider = new.bits > old.bits
-        yield Delta(FLOAT_CHANGED, spell(old), spell(new), wider, not wider)
+        yield Delta(FLOAT_CHANGED, old, new, wider, not wider)
 
 
 FLOAT_CHANGED = ChangeRule(
@@ -94,4 +92,3 @@ LIMIT_LOOSENED = ChangeRule(
 )
 
 LIMITS = (LIMIT_TIGHTENED, LIMIT_LOOSENED)
-RULES = (INT_CHANGED, FLOAT_CHANGED, *LIMITS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.model import spell
@@ -11,7 +12,7 @@ from msgen.codegen.schema.rule import ERROR, NOTE
 from .change import Change, ChangeRule
 from .fields import FIELD_RENAMED_WITHOUT_WAS, takes_nil
 from .pairing import Alignment
-from .pairs import Both, RecordPair, added, gone
+from .pairs import Both, RecordPair, since_wrong_version
 
 
 def compare_slots(pair: RecordPair, aligned: Alignment) -> Iterator[Change]:
@@ -31,25 +32,24 @@ def compare_slots(pair: RecordPair, aligned: Alignment) -> Iterator[Change]:
 
 
 def field_added(pair: RecordPair, new: model.Field, last: bool) -> Iterator[Change]:
+    both: Both[Any] = Both(pair.old, new, "", pair.subject(new), pair.what(new))
     if not last:
         rule, text = FIELD_INSERTED, " and stands before others"
     elif new.since == 1:
         rule, text = FIELD_ADDED_WITHOUT_SINCE, " and has no 'since'"
     else:
         rule, text = FIELD_ADDED, f", 'since: {new.since}'"
-    yield from added(
+    yield both.change(
         rule,
-        new,
-        pair.what(new),
-        pair.subject(new),
-        pair.old.place,
-        pair.known_version,
-        text,
+        f"{both.what} is new{text}",
+        "",
         spell(new.type),
+        counts=new.since == 1,
         new_takes_old=last and new.since > 1,
         old_takes_new=last,
         source=new.default is None,
     )
+    yield from since_wrong_version(both, pair.known_version)
 
 
 FIELD_ADDED = ChangeRule(
@@ -113,15 +113,17 @@ FIELD_MOVED = ChangeRule(
 
 
 def field_deleted(pair: RecordPair, old: model.Field, last: bool) -> Iterator[Change]:
-    yield gone(
+    subject = pair.old_subject(old)
+    both: Both[Any] = Both(old, pair.new, subject, subject, pair.what(old))
+    yield both.change(
         FIELD_DELETED,
-        old,
-        pair.what(old),
-        pair.old_subject(old),
-        pair.new.place,
+        f"{'removed ' if old.removed else ''}{both.what} is gone from the file",
         spell(old.type),
+        "",
+        counts=old.since == 1,
         new_takes_old=last,
         old_takes_new=last and old.since > 1,
+        source=not old.removed,
     )
 
 
@@ -178,13 +180,4 @@ SLOT_REUSED = ChangeRule(
     after="version: 2\nfields:\n  uid: int\n  text: {type: str, default: '', removed: true}\n"
     "  tokens: {type: 'list[int]', default: [], since: 2}",
     misread=True,
-)
-
-RULES = (
-    FIELD_ADDED,
-    FIELD_ADDED_WITHOUT_SINCE,
-    FIELD_INSERTED,
-    FIELD_MOVED,
-    FIELD_DELETED,
-    SLOT_REUSED,
 )

@@ -22,7 +22,7 @@ from .pairs import Both
 def dtype_changed(old: model.TensorType, new: model.TensorType) -> Iterator[Delta]:
     if old.dtype != new.dtype:
         # `any` writes the dtype's number, which the others do not.
-        yield Delta(DTYPE_CHANGED, spell(old), spell(new), False, False)
+        yield Delta(DTYPE_CHANGED, old, new, False, False)
 
 
 DTYPE_CHANGED = ChangeRule(
@@ -41,7 +41,7 @@ def rank_changed(old: model.TensorType, new: model.TensorType) -> Iterator[Delta
         # `*` writes the dimensions of vectors too.
         any_of_old = new.dims is None and not old.is_vector
         any_of_new = old.dims is None and not new.is_vector
-        yield Delta(RANK_CHANGED, spell(old), spell(new), any_of_old, any_of_new)
+        yield Delta(RANK_CHANGED, old, new, any_of_old, any_of_new)
 
 
 RANK_CHANGED = ChangeRule(
@@ -60,8 +60,8 @@ def dim_changed(old: model.TensorType, new: model.TensorType) -> Iterator[Delta]
     if same_rank and any(a != b for a, b in pairs if int in (type(a), type(b))):
         yield Delta(
             DIM_CHANGED,
-            spell(old),
-            spell(new),
+            old,
+            new,
             all(isinstance(b, str) or a == b for a, b in pairs),
             all(isinstance(a, str) or a == b for a, b in pairs),
         )
@@ -209,4 +209,3 @@ DIM_SYMBOL_LOOSENED = ChangeRule(
 )
 
 OF_TENSORS = (DTYPE_CHANGED, RANK_CHANGED, DIM_CHANGED, DEVICE_CHANGED)
-RULES = (*OF_TENSORS, DIM_SYMBOL_TIGHTENED, DIM_SYMBOL_LOOSENED)

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from msgen.codegen.schema import model
-from msgen.codegen.schema.model import Type, spell
+from msgen.codegen.schema.model import Type
 from msgen.codegen.schema.rule import NOTE, WARNING
 
 from .change import ADD_ANOTHER, COUNTED, ChangeRule, Delta, Node, Ref, find_all
+from .pairs import Both
 from .scalars import FLOAT_CHANGED, INT_CHANGED, LIMITS
 from .tensors import OF_TENSORS
 
@@ -27,14 +28,15 @@ _OF_KIND: dict[type[Type], tuple[ChangeRule, ...]] = {
 
 
 @dataclass(frozen=True)
-class Met:
-    """Two declared types that stand at the same place.
+class Held:
+    """A declared type that a field holds in both versions.
 
     Attributes:
-        counts: the fingerprint sees them there.
-        is_key: they are keys of a dict.
+        counts: the fingerprint sees it there, as long as it sees the field's record.
+        is_key: it is the key of a dict.
     """
 
+    field: Both[model.Field]
     node: Node
     counts: bool
     is_key: bool
@@ -42,16 +44,17 @@ class Met:
 
 @dataclass(frozen=True)
 class _Where:
-    """Where in a type a part stands.
+    """Where in the type of a field a part stands.
 
     Payloads of bytes and tensors are `inline` in alternatives of a union: elsewhere they may travel
     in a frame, and then their slot is an integer, which a union would take for one.
     """
 
+    field: Both[model.Field]
+    counts: bool
+    is_key: bool = False
     old_inline: bool = False
     new_inline: bool = False
-    key: bool = False
-    counts: bool = True
 
 
 @dataclass(frozen=True)
@@ -66,16 +69,18 @@ class TypeComparer:
     new: model.Schema
     new_of: Mapping[model.MessageType, model.MessageType]
 
-    def compare(
-        self, old: Type, new: Type, at: _Where = _Where()
-    ) -> Iterator[Delta | Met]:
-        """Yield the differences, and the declared types inside of both."""
+    def compare(self, field: Both[model.Field]) -> Iterator[Delta | Held]:
+        """Yield the differences, and the declared types that are in both."""
+        at = _Where(field, field.old.since == field.new.since == 1)
+        return self._compare(field.old.type, field.new.type, at)
+
+    def _compare(self, old: Type, new: Type, at: _Where) -> Iterator[Delta | Held]:
         if isinstance(old, model.AnyType) or isinstance(new, model.AnyType):
             if old != new:
                 yield from field_retyped(old, new)
         elif isinstance(old, model.NullableType) or isinstance(new, model.NullableType):
             yield from nullable_changed(old, new)
-            yield from self.compare(_bare(old), _bare(new), at)
+            yield from self._compare(_bare(old), _bare(new), at)
         elif isinstance(old, model.UnionType) or isinstance(new, model.UnionType):
             yield from self._union(old, new, at)
         elif type(old) is not type(new):
@@ -83,25 +88,25 @@ class TypeComparer:
         else:
             yield from self._same_kind(old, new, at)
 
-    def _same_kind(self, old: Type, new: Type, at: _Where) -> Iterator[Delta | Met]:
+    def _same_kind(self, old: Type, new: Type, at: _Where) -> Iterator[Delta | Held]:
         if isinstance(old, model.TupleType) and isinstance(new, model.TupleType):
             if len(old.items) != len(new.items):
                 yield from field_retyped(old, new)
             else:
                 for first, second in zip(old.items, new.items):
-                    yield from self.compare(first, second, at)
+                    yield from self._compare(first, second, at)
         elif isinstance(old, model.ListType) and isinstance(new, model.ListType):
-            yield from self.compare(old.item, new.item, at)
+            yield from self._compare(old.item, new.item, at)
         elif isinstance(old, model.DictType) and isinstance(new, model.DictType):
-            yield from self.compare(old.key, new.key, replace(at, key=True))
-            yield from self.compare(old.value, new.value, at)
+            yield from self._compare(old.key, new.key, replace(at, is_key=True))
+            yield from self._compare(old.value, new.value, at)
         elif isinstance(old, model.MessageType) and self.new_of.get(old) != new:
             yield from field_retyped(old, new)
         elif isinstance(old, Ref) and isinstance(new, Ref):
-            yield Met(Node(old, new), at.counts, at.key)
+            yield Held(at.field, Node(old, new), at.counts, at.is_key)
         yield from find_all(_OF_KIND.get(type(old), LIMITS), old, new)
 
-    def _union(self, old: Type, new: Type, at: _Where) -> Iterator[Delta | Met]:
+    def _union(self, old: Type, new: Type, at: _Where) -> Iterator[Delta | Held]:
         gone, fresh = list(_options(old)), list(_options(new))
         pairs = []
         for option in list(gone):
@@ -126,7 +131,7 @@ class TypeComparer:
         for first, second in pairs:
             counts = _counts(first, self.old) and _counts(second, self.new)
             here = replace(inside, counts=at.counts and counts)
-            yield from self.compare(first, second, here)
+            yield from self._compare(first, second, here)
 
     def _matches(self, old: Type, new: Type) -> bool:
         """Say whether two alternatives are one, as readers tell alternatives apart."""
@@ -153,11 +158,12 @@ class TypeComparer:
         later = not gone and not payload and not counted
         yield Delta(
             UNION_EXTENDED if later else UNION_CHANGED,
-            spell(old),
-            spell(new),
+            old,
+            new,
             not gone and not (payload and at.new_inline),
             not fresh and not (payload and at.old_inline),
             counts=counted or any(_counts(each, self.old) for each in gone),
+            source=not later,
         )
 
 
@@ -189,10 +195,11 @@ def field_retyped(old: Type, new: Type) -> Iterator[Delta]:
     """Yield that a type is of another kind; only a reader of `any` may take its values."""
     yield Delta(
         FIELD_RETYPED,
-        spell(old),
-        spell(new),
+        old,
+        new,
         isinstance(new, model.AnyType) and _is_plain(old),
         isinstance(old, model.AnyType) and _is_plain(new),
+        source=True,
     )
 
 
@@ -213,7 +220,7 @@ def nullable_changed(old: Type, new: Type) -> Iterator[Delta]:
     was, now = (isinstance(each, model.NullableType) for each in (old, new))
     if was != now:
         # A reader with a default takes nil for it, which is not the None that was written.
-        yield Delta(NULLABLE_CHANGED, spell(old), spell(new), now, was)
+        yield Delta(NULLABLE_CHANGED, old, new, now, was, source=True)
 
 
 NULLABLE_CHANGED = ChangeRule(
@@ -224,8 +231,6 @@ NULLABLE_CHANGED = ChangeRule(
     finder=nullable_changed,
     misread=True,
 )
-
-RULES = (FIELD_RETYPED, NULLABLE_CHANGED, UNION_CHANGED, UNION_EXTENDED)
 
 
 def _bare(type_: Type) -> Type:

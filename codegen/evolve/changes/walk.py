@@ -17,14 +17,14 @@ from msgen.codegen.schema import model
 
 from .change import Change, Node
 from .enums import compare_enums
-from .fields import Held, compare_field
+from .fields import compare_field
 from .groups import compare_group
 from .messages import compare_messages
 from .pairing import GroupPair, align_fields, pair_groups
 from .pairs import RecordPair
 from .slots import compare_slots
 from .tensors import dim_symbol_changed
-from .types import TypeComparer
+from .types import Held, TypeComparer
 
 
 @dataclass
@@ -141,7 +141,7 @@ class _Walker:
             return  # no reader and no fingerprint knows its fields
         for found in self._fields(RecordPair(old, new, self._known_version(node))):
             if isinstance(found, Held):
-                self._hold(node, found, found.is_live and not dead)
+                self._hold(node, found, dead)
             elif not dead:
                 yield found
             elif found.counts:
@@ -160,14 +160,14 @@ class _Walker:
         alive = [each for each in both if not each.old.removed and not each.new.removed]
         yield from dim_symbol_changed(alive)
 
-    def _hold(self, parent: Node, held: Held, live: bool) -> None:
-        child = held.node
+    def _hold(self, parent: Node, held: Held, dead: bool) -> None:
+        child, field_ = held.node, held.field
         if child not in self.found.met:
             self.found.met[child] = []
             if isinstance(child.old, model.StructType):
                 self._todo.append(child)
         self.found.met[child].append(held)
-        if live:
+        if not (dead or field_.old.removed or field_.new.removed):
             self.found.live_parents[child].add(parent)
         if held.counts:
             self.found.counted_parents[child].add(parent)
