@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .emit.python.modules import generate
-    from .schema.errors import Place, Problem, SchemaError
-    from .schema.loader import load_schema
+    from .schema import Place, Problem, SchemaError, load_schema
 
 __all__ = ["Place", "Problem", "SchemaError", "generate", "load_schema"]
 
-_MODULES = {"generate": ".emit.python.modules", "load_schema": ".schema.loader"}
+_MODULES = {"generate": ".emit.python.modules"}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(_MODULES.get(name, ".schema.errors"), __name__)
+    module = importlib.import_module(_MODULES.get(name, ".schema"), __name__)
     value = getattr(module, name)
     globals()[name] = value
     return value

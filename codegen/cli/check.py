@@ -84,7 +84,7 @@ def check(
     from msgen.codegen.emit.python.modules import generate
     from msgen.codegen.history import load_layouts
     from msgen.codegen.report import Report
-    from msgen.codegen.schema.lint import lint
+    from msgen.codegen.schema import lint_schema
     from msgen.codegen.schema.loader import load_schema
     from msgen.codegen.schema.texts import counted
 
@@ -94,7 +94,7 @@ def check(
     stale = compare(files, out or default_output(schema_dir))
     report = Report(
         schema_dir,
-        lint=tuple(lint(schema)),
+        lint=tuple(lint_schema(schema)),
         stale=tuple((each.kind, each.path.as_posix()) for each in stale),
     )
     report = _compared(report, schema, against, transitive, allow_missing, known)

@@ -124,7 +124,7 @@ def record(schema_dir: Path, label: str) -> None:
 @main.command("json-schema")
 def json_schema() -> None:
     """Print the JSON Schema of the schema language, for completion in editors."""
-    from msgen.codegen.schema.sections.language import json_schema as describe
+    from msgen.codegen.schema import json_schema as describe
 
     click.echo(json.dumps(describe(), indent=2))
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from msgen.codegen.schema.errors import Place, Problems
-from msgen.codegen.schema.loader import SETTINGS_FILE
+from msgen.codegen.schema.loader import SETTINGS_FILE, UNREADABLE_FILE
 from msgen.codegen.schema.rule import Rule, find_rule, unknown_rule
-from msgen.codegen.schema.sections.reader import read_section
-from msgen.codegen.schema.sections.section import Section
+from msgen.codegen.schema.sections import Section, read_section
 from msgen.codegen.schema.texts import shown
-from msgen.codegen.schema.yaml.compose import parse_yaml
+from msgen.codegen.schema.yaml import parse_yaml
 
 from .comparison import Waiver
 from .rules import RULES
@@ -35,7 +34,7 @@ def load_waivers(folder: Path) -> list[Waiver]:
     except (OSError, UnicodeDecodeError) as error:
         problems.add(
             Place(label),
-            "unreadable-file",
+            UNREADABLE_FILE,
             f"cannot be read: {error}; make it a readable file in UTF-8, or remove it",
         )
         problems.raise_if_any()
@@ -70,7 +69,7 @@ def check_rule(waiver: Section, problems: Problems) -> None:
         hint = f"write '{found.id}'" if found else unknown_rule(rule, RULES)
         problems.add(
             waiver.place_of("rule"),
-            UNKNOWN_RULE.id,
+            UNKNOWN_RULE,
             f"'rule' of a waiver is {shown(rule)}; {hint}",
         )
 

@@ -6,12 +6,12 @@ what releases looked like, so that modules can say how a peer of one differs. Ma
 """
 
 from .against import MERGE_BASE, AgainstError, Previous, older_versions
-from .layouts import LAYOUTS_FILE, LAYOUTS_FILE_RULE, Layouts, load_layouts
+from .layouts import LAYOUTS_FILE, LAYOUTS_WRONG, Layouts, load_layouts
 from .versions import at_version, parse_versions
 
 __all__ = [
     "LAYOUTS_FILE",
-    "LAYOUTS_FILE_RULE",
+    "LAYOUTS_WRONG",
     "MERGE_BASE",
     "AgainstError",
     "Layouts",

@@ -159,7 +159,7 @@ def load_layouts(folder: Path) -> Layouts:
         problems = Problems()
         problems.add(
             Place(path.as_posix()),
-            LAYOUTS_FILE_RULE.id,
+            LAYOUTS_WRONG,
             f"this is not what 'msgen record' writes ({type(error).__name__}: {error}); take it "
             "from version control again, or remove it",
         )
@@ -168,12 +168,12 @@ def load_layouts(folder: Path) -> Layouts:
     return Layouts(data["layouts"])
 
 
-LAYOUTS_FILE_RULE = Rule(
+LAYOUTS_WRONG = Rule(
     "layouts-file",
-    "`layouts.json` is not as `msgen record` writes it",
-    "Modules say how peers of released versions differ; from a file that was edited by hand they "
-    "would say what never was.",
-    "take the file from version control again, or remove it.",
+    "the file of released layouts is not as `msgen record` writes it",
+    "Modules could not say how a peer of an older release differs. Most likely the file was edited "
+    "by hand, or a merge left its marks in it.",
+    "take the file from version control again, or remove it and record the releases anew.",
     finder=load_layouts,
 )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from msgen.codegen.schema import model
-from msgen.codegen.schema.declare.groups import BATCH_FIELD
+from msgen.codegen.schema.declare import BATCH_FIELD
 from msgen.codegen.schema.model import EnumType, MessageType, Type
 
 

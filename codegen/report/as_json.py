@@ -25,7 +25,7 @@ def json_report(report: Report) -> str:
         "skipped": report.skipped,
         "lint": [
             {
-                "rule": each.rule,
+                "rule": each.rule.id,
                 "severity": each.severity,
                 "place": _place(each.place),
                 "text": each.message,

@@ -11,7 +11,6 @@ from pathlib import Path
 from msgen.codegen.evolve import Comparison, Finding
 from msgen.codegen.schema.errors import Place, Problem
 from msgen.codegen.schema.rule import ERROR, NOTE, WARNING, Rule
-from msgen.codegen.schema.rules import RULES as SCHEMA_RULES
 from msgen.codegen.schema.texts import counted
 
 from .wording import details
@@ -71,10 +70,9 @@ class Report:
         yield from map(self.result, self.about_waivers)
 
     def lint_results(self) -> Iterator[Result]:
-        rules = {rule.id: rule for rule in SCHEMA_RULES}
         for each in self.lint:
-            rule, text = rules[each.rule], each.message
-            yield Result(each.severity, rule, each.place, text, text)
+            text = each.message
+            yield Result(each.severity, each.rule, each.place, text, text)
 
     def stale_modules(self) -> Iterator[Result]:
         remedy = f"run 'msgen build {self.schema_dir.as_posix()}'"

@@ -6,7 +6,7 @@ from textwrap import fill, indent
 
 from msgen.codegen.evolve import RULES as CHANGE_RULES
 from msgen.codegen.evolve import UNKNOWN_RULE, ChangeRule
-from msgen.codegen.history import LAYOUTS_FILE_RULE
+from msgen.codegen.history import LAYOUTS_WRONG
 from msgen.codegen.schema.rule import ERROR, Rule
 from msgen.codegen.schema.rules import RULES as SCHEMA_RULES
 
@@ -15,7 +15,7 @@ from .report import STALE_MODULE
 LISTS: dict[str, tuple[Rule, ...]] = {
     "every command that reads a schema": (
         *(rule for rule in SCHEMA_RULES if rule.severity == ERROR),
-        LAYOUTS_FILE_RULE,
+        LAYOUTS_WRONG,
         UNKNOWN_RULE,
     ),
     "check": (*(rule for rule in SCHEMA_RULES if rule.severity != ERROR), STALE_MODULE),

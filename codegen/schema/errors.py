@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from .rule import Rule
+
 
 class Place(NamedTuple):
     """A position in a schema file; line and column count from 1."""
@@ -25,19 +27,25 @@ KeyPlaces: TypeAlias = tuple[tuple[str, Place], ...]
 """The keys that a declaration was written with, and where their values stand."""
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Problem:
-    """One finding about a schema file; ``rule`` is a stable identifier."""
+    """One finding about a schema file; they sort by place, then by rule."""
 
     place: Place
-    rule: str
+    rule: Rule
     message: str
 
-    severity: str = "error"
-    """`error` where the schema is wrong, `warning` for a finding of lint."""
+    @property
+    def severity(self) -> str:
+        """`error` where the schema is wrong, `warning` for a finding of lint."""
+        return self.rule.severity
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.severity}: {self.message} [{self.rule}]"
+        return f"{self.place}: {self.severity}: {self.message} [{self.rule.id}]"
+
+    def __lt__(self, other: Problem) -> bool:
+        mine = (self.place, self.rule.id, self.message)
+        return mine < (other.place, other.rule.id, other.message)
 
 
 class SchemaError(Exception):
@@ -52,15 +60,24 @@ class SchemaError(Exception):
         self.problems = problems
 
 
+class Reported(Exception):
+    """A problem was reported, and what it is a part of cannot be built."""
+
+
 @dataclass
 class Problems:
     """Collects the problems of a run, so that all are reported and not only the first."""
 
     found: list[Problem] = field(default_factory=list)
 
-    def add(self, place: Place, rule: str, message: str) -> None:
+    def add(self, place: Place, rule: Rule, message: str) -> None:
         # A value of the file may hold anything; an error stays one line that a terminal can show.
         self.found.append(Problem(place, rule, _printable(message)))
+
+    def fail(self, place: Place, rule: Rule, message: str) -> Reported:
+        """Add a problem; the caller raises what is returned."""
+        self.add(place, rule, message)
+        return Reported()
 
     def raise_if_any(self) -> None:
         """Raise SchemaError when anything was found."""

@@ -17,20 +17,28 @@ from . import model
 from .graph import components
 from .model import Type
 
+_Ref: TypeAlias = model.StructType | model.MessageType
+
 
 class Fingerprints:
     """The fingerprints of a schema's groups; what they share is digested once."""
 
     def __init__(self, schema: model.Schema) -> None:
-        self._describe = _Canonical(schema)
+        self._schema = schema
+        self._digests: dict[_Ref, str] = {}
+        """Each struct and message to the digest of its content, which stands for it in others."""
+        self._forms: dict[Type, Any] = {}
+        edges = {
+            record.type: _references(record)
+            for group in schema.groups.values()
+            for record in group.records
+        }
+        for component in components(edges):
+            self._digest_together(component, edges)
 
     def of(self, group: model.Group) -> str:
         """Return the SHA-256 of a group's canonical form, as 64 hex digits."""
         return _digest(self.canonical(group))
-
-    def record(self, digest: str) -> Any:
-        """Return the canonical fields of a struct or message, by the digest that stands for it."""
-        return self._describe.by_digest[digest]
 
     def canonical(self, group: model.Group) -> dict[str, Any]:
         """Return the canonical form of a group, of JSON types only."""
@@ -41,70 +49,30 @@ class Fingerprints:
             "format": 1,
             "group": group.name,
             "messages": [
-                [
-                    message.tag,
-                    message.was or message.name,
-                    self._describe.fields(message),
-                ]
+                [message.tag, message.was or message.name, self._fields(message)]
                 for message in messages
             ],
         }
 
-
-def _digest(value: Any) -> str:
-    text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-_Ref: TypeAlias = model.StructType | model.MessageType
-
-
-@cache
-def _holds_records(type_: Type) -> bool:
-    return any(isinstance(part, _Ref) for part in model.walk(type_))
-
-
-class _Canonical:
-    """Describes fields and types; structs and messages in them by a digest of their content."""
-
-    def __init__(self, schema: model.Schema) -> None:
-        self._schema = schema
-        self._digests: dict[_Ref, str] = {}
-        self._forms: dict[Type, Any] = {}
-        edges = {
-            record.type: self._references(record)
-            for group in schema.groups.values()
-            for record in group.records
-        }
-        for component in components(edges):
-            self._digest_together(component, edges)
+    def record(self, digest: str) -> Any:
+        """Return the canonical fields of a struct or message, by the digest that stands for it."""
+        return self._by_digest[digest]
 
     @cached_property
-    def by_digest(self) -> dict[str, Any]:
+    def _by_digest(self) -> dict[str, Any]:
         """The fields of every struct and message, by digest; those alike are one."""
         return {
-            digest: self.fields(self._schema.record(ref))
+            digest: self._fields(self._schema.record(ref))
             for ref, digest in self._digests.items()
         }
 
-    def fields(self, record: model.Record) -> list[Any] | str:
+    def _fields(self, record: model.Record) -> list[Any] | str:
         if isinstance(record, model.Message) and record.is_batch:
             return "batch"  # of whatever messages there are: new ones may come
         return [
             [each.was or each.name, self._type(each.type)]
             for each in record.fields
             if each.since == 1
-        ]
-
-    def _references(self, record: model.Record) -> list[_Ref]:
-        if isinstance(record, model.Message) and record.is_batch:
-            return []
-        return [
-            part
-            for field in record.fields
-            if field.since == 1
-            for part in model.walk(field.type)
-            if isinstance(part, (model.StructType, model.MessageType))
         ]
 
     def _digest_together(
@@ -125,7 +93,7 @@ class _Canonical:
 
     def _round(self, records: list[_Ref]) -> None:
         self._digests |= {
-            each: _digest(self.fields(self._schema.record(each))) for each in records
+            each: _digest(self._fields(self._schema.record(each))) for each in records
         }
 
     def _classes(self, records: list[_Ref]) -> int:
@@ -149,23 +117,17 @@ class _Canonical:
     def _form(self, type_: Type) -> Any:
         if isinstance(type_, model.StructType):
             return ["struct", self._digests[type_]]
-        if isinstance(type_, model.EnumType):
-            members = [
-                each for each in self._schema.enum(type_).members if each.since == 1
-            ]
-            return [
-                "enum",
-                sorted([each.number, each.was or each.name] for each in members),
-            ]
         if isinstance(type_, model.MessageType):
             return ["message", self._schema.message(type_).tag, self._digests[type_]]
+        if isinstance(type_, model.EnumType):
+            members = self._schema.enum(type_).members
+            numbered = [[m.number, m.was or m.name] for m in members if m.since == 1]
+            return ["enum", sorted(numbered)]
         if isinstance(type_, model.UnionType):
             options = [self._type(each) for each in type_.options if self._counts(each)]
-            return (
-                options[0]
-                if len(options) == 1
-                else ["union", *sorted(options, key=_digest)]
-            )
+            if len(options) == 1:
+                return options[0]
+            return ["union", *sorted(options, key=_digest)]
         if isinstance(type_, model.TensorType):
             if type_.dims is None:
                 return ["tensor", type_.dtype, "*"]
@@ -184,3 +146,26 @@ class _Canonical:
             not isinstance(option, model.MessageType)
             or self._schema.message(option).since == 1
         )
+
+
+def _digest(value: Any) -> str:
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def _holds_records(type_: Type) -> bool:
+    return any(isinstance(part, _Ref) for part in model.walk(type_))
+
+
+def _references(record: model.Record) -> list[_Ref]:
+    """Return the structs and messages that count in the content of a record."""
+    if isinstance(record, model.Message) and record.is_batch:
+        return []
+    return [
+        part
+        for field in record.fields
+        if field.since == 1
+        for part in model.walk(field.type)
+        if isinstance(part, (model.StructType, model.MessageType))
+    ]

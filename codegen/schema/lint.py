@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import model
-from .errors import Place, Problem
-
-UNUSED_IMPORT = "unused-import"
-UNUSED_TYPE = "unused-type"
-EMPTY_GROUP = "empty-group"
+from .errors import Problem
+from .rule import WARNING, Rule
 
 
-def lint(schema: model.Schema) -> list[Problem]:
+def lint_schema(schema: model.Schema) -> list[Problem]:
     """Return the findings of all lint rules, sorted by place."""
-    findings: list[Problem] = []
+    findings = list(_unused_types(schema))
     for group in schema.groups.values():
         findings += _unused_imports(group)
         findings += _empty_groups(group)
-    findings += _unused_types(schema)
     return sorted(findings)
 
 
@@ -32,7 +28,7 @@ def _unused_imports(group: model.Group) -> Iterator[Problem]:
     }
     for name, place in group.imports:
         if name not in used:
-            yield _finding(
+            yield Problem(
                 place,
                 UNUSED_IMPORT,
                 f"group '{group.name}' imports '{name}' but uses nothing of it; remove the import",
@@ -41,7 +37,7 @@ def _unused_imports(group: model.Group) -> Iterator[Problem]:
 
 def _empty_groups(group: model.Group) -> Iterator[Problem]:
     if not (group.messages or group.structs or group.enums):
-        yield _finding(
+        yield Problem(
             group.place,
             EMPTY_GROUP,
             f"group '{group.name}' declares no message, struct or enum; add one or delete the file",
@@ -67,12 +63,35 @@ def _unused_types(schema: model.Schema) -> Iterator[Problem]:
         for what, declared in (("struct", group.structs), ("enum", group.enums)):
             for each in declared:
                 if each.type not in reached:
-                    yield _finding(
+                    yield Problem(
                         each.place,
                         UNUSED_TYPE,
                         f"{what} '{each.name}' is in no message; use it or remove it",
                     )
 
 
-def _finding(place: Place, rule: str, message: str) -> Problem:
-    return Problem(place, rule, message, "warning")
+UNUSED_IMPORT = Rule(
+    "unused-import",
+    "an import of which nothing is used",
+    "The generated module imports for nothing, and a reader looks for a use that is not there.",
+    "remove the import.",
+    _unused_imports,
+    WARNING,
+)
+EMPTY_GROUP = Rule(
+    "empty-group",
+    "a group that declares nothing",
+    "Its module has nothing that anybody could use; most likely the group is not finished.",
+    "add a message, struct or enum, or delete the file.",
+    _empty_groups,
+    WARNING,
+)
+UNUSED_TYPE = Rule(
+    "unused-type",
+    "a struct or enum that is in no message",
+    "It is never sent. Most likely a field is missing that should hold it, or it was forgotten "
+    "when the last one was removed.",
+    "use it in a message, or remove it.",
+    _unused_types,
+    WARNING,
+)

@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeAlias
 
-from msgen.codegen.schema.declare.groups import Declarations
-from msgen.codegen.schema.sections.reader import read_section
-from msgen.codegen.schema.sections.section import Section
-from msgen.codegen.schema.types.scope import build_scopes
-from msgen.codegen.schema.yaml.compose import parse_yaml
-from msgen.codegen.schema.yaml.events import place_at
-
 from . import model, names
+from .declare import build_groups
 from .errors import Place, Problems
 from .recursion import check_recursion
+from .rule import Rule
+from .sections import Section, read_section
 from .texts import shown
+from .types import build_scopes
+from .yaml import parse_yaml, place_at
 
 SUFFIX = ".yaml"
 SETTINGS_FILE = "msgen.yaml"
@@ -51,14 +49,14 @@ def load_schema(folder: Path, known: Known | None = None) -> model.Schema:
     if not folder.is_dir():
         problems.add(
             Place(str(folder)),
-            "no-schema",
+            NO_SCHEMA,
             "no such folder; give the folder of the schema files",
         )
     elif not folder.resolve().name.isprintable():
         # The name stands in the header of the generated files.
         problems.add(
             Place(ascii(str(folder))),
-            "folder-name",
+            FOLDER_NAME,
             "the name of the schema folder has characters that cannot be printed; rename it",
         )
     problems.raise_if_any()
@@ -106,7 +104,7 @@ def _load(
     files = _Files(label, problems, known)
     files.read(sources)
     scopes = build_scopes(files.groups, files.unread, problems)
-    built = Declarations(files.groups, scopes, problems).build()
+    built = build_groups(files.groups, scopes, problems)
     problems.raise_if_any()
     check_recursion(built, problems)
     problems.raise_if_any()
@@ -138,7 +136,7 @@ class _Files:
         if not self.groups and not self.problems.found:
             self.problems.add(
                 Place(self.label),
-                "no-schema",
+                NO_SCHEMA,
                 f"no {SUFFIX} file in this folder; 'msgen init' makes a first one",
             )
 
@@ -149,7 +147,7 @@ class _Files:
             if line.startswith("group:"):
                 self.problems.add(
                     Place(source.label, number),
-                    "group-file",
+                    GROUP_FILE,
                     f"{SETTINGS_FILE} holds waivers and no group; rename the group and its file",
                 )
 
@@ -161,7 +159,7 @@ class _Files:
             remedy = f"rename it to {path.stem}{SUFFIX}" if direct else "move it there"
             self.problems.add(
                 Place(source.label),
-                "file-place",
+                FILE_PLACE,
                 f"schema files are named <group>{SUFFIX} and stand directly in the schema folder; "
                 f"{remedy}",
             )
@@ -194,7 +192,7 @@ class _Files:
             if name != path.stem:
                 self.problems.add(
                     place,
-                    "group-file",
+                    GROUP_FILE,
                     f"group {shown(name)} stands in {path.name}; the file of a group is named "
                     f"after it: rename the file to {name}{SUFFIX} or the group to '{path.stem}'",
                 )
@@ -209,14 +207,59 @@ class _Files:
         except OSError as error:
             self.problems.add(
                 Place(source.label),
-                "unreadable-file",
+                UNREADABLE_FILE,
                 f"cannot be read: {error.strerror}; make it a readable file or remove it",
             )
         except UnicodeDecodeError as error:
             before = error.object[: error.start].decode("utf-8")
             self.problems.add(
                 place_at(before, len(before), source.label),
-                "encoding",
+                ENCODING,
                 f"byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8",
             )
         return None
+
+
+NO_SCHEMA = Rule(
+    "no-schema",
+    "there is no schema folder, or no schema file in it",
+    "There is nothing to generate. Most likely the command runs in another folder than it should.",
+    "give the folder of the schema files, or make a first one with `msgen init`.",
+    load_schema,
+)
+FOLDER_NAME = Rule(
+    "folder-name",
+    "the schema folder's name has characters that cannot be printed",
+    "The name stands in the first line of every generated file.",
+    "rename the folder.",
+    load_schema,
+)
+FILE_PLACE = Rule(
+    "file-place",
+    "a YAML file is not where schema files stand, or not named as they are",
+    "It would not be read, and the group in it would be missing without a word.",
+    f"put it directly into the schema folder as `<group>{SUFFIX}`, or take it out of there.",
+    _Files._read_file,
+)
+GROUP_FILE = Rule(
+    "group-file",
+    "a file is not named after the group in it",
+    "A reader would look for the group in another file, and two files could claim one name. "
+    f"{SETTINGS_FILE} holds settings, so that no group can have its name.",
+    "rename the file or the group.",
+    _Files._read_group,
+)
+UNREADABLE_FILE = Rule(
+    "unreadable-file",
+    "a file cannot be read",
+    "What it declares is unknown, so nothing of the schema can be generated.",
+    "make it a readable file, or remove it; a link may lead nowhere.",
+    _Files._read_text,
+)
+ENCODING = Rule(
+    "encoding",
+    "a file is not UTF-8",
+    "Names and texts would be read as other ones than were written.",
+    "save the file as UTF-8.",
+    _Files._read_text,
+)

@@ -1,39 +1,47 @@
-"""Rules for names: what a schema may call things so that the generated module works."""
+"""Names: what a schema may call things so that the generated module works."""
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from .errors import Place, Problems
+from .rule import Rule
 from .texts import shown
 
-# Attributes of enum.IntEnum that a member would replace; a fixed list, so that a schema is valid
-# or not whatever the Python version.
-_ENUM_ATTRIBUTES = frozenset(
-    [
-        "as_integer_ratio",
-        "bit_count",
-        "bit_length",
-        "conjugate",
-        "denominator",
-        "from_bytes",
-        "imag",
-        "is_integer",
-        "mro",
-        "name",
-        "numerator",
-        "real",
-        "to_bytes",
-        "value",
-    ]
-)
-_LIKE_DIGITS = frozenset({"l", "I", "O"})
-_READS_LIKE_A_DIGIT = "reads like a digit, and linters refuse it"
-_BASE_CLASS_METHODS = frozenset({"decoder", "encoder"})
+# Reserved names, to why they are.
+_LIKE_DIGITS = dict.fromkeys("lIO", "reads like a digit, and linters refuse it")
+_FIELDS = {
+    **_LIKE_DIGITS,
+    # dataclasses would take the method that every class has for the field's default.
+    "mro": "is a method of every Python class",
+}
+_FIELDS_OF_MESSAGES = {
+    **_FIELDS,
+    **dict.fromkeys(("decoder", "encoder"), "is a method of every message"),
+}
+# A fixed list of attributes of enum.IntEnum, so that a schema is valid or not whatever the Python
+# version.
+_MEMBERS = {
+    **_LIKE_DIGITS,
+    **dict.fromkeys(
+        (
+            *(
+                "as_integer_ratio",
+                "bit_count",
+                "bit_length",
+                "conjugate",
+                "denominator",
+            ),
+            *("from_bytes", "imag", "is_integer", "mro", "name", "numerator", "real"),
+            *("to_bytes", "value"),
+        ),
+        "is an attribute of every Python enum",
+    ),
+}
 
 
 def pascal_case(snake: str) -> str:
@@ -102,106 +110,87 @@ _GROUP = _Style(
     "names of groups and processes are snake_case in ASCII letters and digits",
     _as_snake,
 )
-_STYLES = {"message": _TYPE, "field": _FIELD, "member": _MEMBER}
 
 
 def check_type_name(
     name: str, what: str, group: str, place: Place, problems: Problems
 ) -> None:
     """Check the name of a message, struct or enum of ``group``."""
-    if keyword.iskeyword(name):
-        _reserved(name, f"{what} name", "is a Python keyword", place, problems)
-    elif name in _LIKE_DIGITS:
-        _reserved(name, f"{what} name", _READS_LIKE_A_DIGIT, place, problems)
-    elif not _TYPE.pattern.match(name):
-        _wrong_style(_TYPE, name, f"{what} name {shown(name)}", place, problems)
-    elif name in ("CODEC", "NotImplemented", base_name(group), union_name(group)):
-        why = "is a name that the generated module defines"
-        _reserved(name, f"{what} name", why, place, problems)
+    defined = ("CODEC", "NotImplemented", base_name(group), union_name(group))
+    why = "is a name that the generated module defines"
+    reserved = {**_LIKE_DIGITS, **dict.fromkeys(defined, why)}
+    _check(_TYPE, name, f"{what} name", place, problems, reserved)
 
 
 def check_imported_name(
     name: str, what: str, group: str, place: Place, problems: Problems
 ) -> None:
-    """Check the name of a type that ``group`` imports."""
+    """Check the name of a type that ``group`` imports; its style is its own group's matter."""
     if name in (base_name(group), union_name(group)):
         why = f"is a name that the generated module of group '{group}' defines"
-        _reserved(name, f"imported {what} name", why, place, problems)
+        _report_reserved(_TYPE, name, f"imported {what} name", why, place, problems)
 
 
 def check_field_name(
     name: str, record: str, in_message: bool, place: Place, problems: Problems
 ) -> None:
     """Check a field's name; messages inherit two methods whose names they cannot reuse."""
-    where = f" of {record}"
-    if keyword.iskeyword(name):
-        _reserved(name, "field name", "is a Python keyword", place, problems, where)
-    elif name in _LIKE_DIGITS:
-        _reserved(name, "field name", _READS_LIKE_A_DIGIT, place, problems, where)
-    elif not _FIELD.pattern.match(name):
-        what = f"field name {shown(name)}{where}"
-        _wrong_style(_FIELD, name, what, place, problems)
-    elif name == "mro":
-        # dataclasses would take the method that every class has for the field's default.
-        why = "is a method of every Python class"
-        _reserved(name, "field name", why, place, problems, where)
-    elif in_message and name in _BASE_CLASS_METHODS:
-        why = "is a method of every message"
-        _reserved(name, "field name", why, place, problems, where)
+    reserved = _FIELDS_OF_MESSAGES if in_message else _FIELDS
+    _check(_FIELD, name, "field name", place, problems, reserved, f" of {record}")
 
 
 def check_member_name(name: str, enum: str, place: Place, problems: Problems) -> None:
     """Check an enum member's name."""
-    where = f" of {enum}"
-    if keyword.iskeyword(name):
-        _reserved(name, "member name", "is a Python keyword", place, problems, where)
-    elif name in _LIKE_DIGITS:
-        _reserved(name, "member name", _READS_LIKE_A_DIGIT, place, problems, where)
-    elif name in _ENUM_ATTRIBUTES:
-        why = "is an attribute of every Python enum"
-        _reserved(name, "member name", why, place, problems, where)
-    elif not _MEMBER.pattern.match(name):
-        what = f"member name {shown(name)}{where}"
-        _wrong_style(_MEMBER, name, what, place, problems)
+    _check(_MEMBER, name, "member name", place, problems, _MEMBERS, f" of {enum}")
 
 
 def check_group_name(name: str, what: str, place: Place, problems: Problems) -> None:
     """Check the name of a group, receiver or sender; a group's name is a module's name."""
-    if keyword.iskeyword(name):
-        _reserved(name, f"{what} name", "is a Python keyword", place, problems)
-    elif not _GROUP.pattern.match(name):
-        _wrong_style(_GROUP, name, f"{what} name {shown(name)}", place, problems)
+    _check(_GROUP, name, f"{what} name", place, problems, {})
 
 
 def check_old_name(
     name: str, kind: str, what: str, place: Place, problems: Problems
 ) -> None:
     """Check a name from before a rename: only its style, since reserved names may change."""
-    style = _STYLES[kind]
+    style = {"message": _TYPE, "field": _FIELD, "member": _MEMBER}[kind]
     if not style.pattern.match(name):
-        _wrong_style(style, name, f"{what} has 'was: {name}'", place, problems)
+        _report_style(style, name, f"{what} has 'was: {name}'", place, problems)
 
 
-def _wrong_style(
+def _check(
+    style: _Style,
+    name: str,
+    what: str,
+    place: Place,
+    problems: Problems,
+    reserved: Mapping[str, str],
+    where: str = "",
+) -> None:
+    """Check that a name is no keyword, not ``reserved`` (name to why), and of its style."""
+    why = "is a Python keyword" if keyword.iskeyword(name) else reserved.get(name)
+    if why:
+        _report_reserved(style, name, what, f"{where} {why}".strip(), place, problems)
+    elif not style.pattern.match(name):
+        _report_style(style, name, f"{what} {shown(name)}{where}", place, problems)
+
+
+def _report_style(
     style: _Style, name: str, what: str, place: Place, problems: Problems
 ) -> None:
-    odd = next(
-        (char for char in name if not (char.isascii() and char.isprintable())), ""
-    )
+    odd = next((c for c in name if not (c.isascii() and c.isprintable())), "")
     hint = (
-        f"'{odd}' (U+{ord(odd):04X}) is no ASCII letter or digit"
+        f"; '{odd}' (U+{ord(odd):04X}) is no ASCII letter or digit"
         if odd
-        else f"such as '{style.convert(name)}'"
+        else f", such as '{style.convert(name)}'"
     )
-    problems.add(
-        place, "name-style", f"{what}: {style.rule}{';' if odd else ','} {hint}"
-    )
+    problems.add(place, NAME_STYLE, f"{what}: {style.rule}{hint}")
 
 
-def _reserved(
-    name: str, what: str, why: str, place: Place, problems: Problems, where: str = ""
+def _report_reserved(
+    style: _Style, name: str, what: str, why: str, place: Place, problems: Problems
 ) -> None:
-    if what == "field name":
+    if style is _FIELD:
         other = f"{name.lower()}_value"
     elif name[:1].isupper():
         other = f"{pascal_case(name.lower() if name.isupper() else name)}Value"
@@ -209,6 +198,25 @@ def _reserved(
         other = f"{name}_value"
     problems.add(
         place,
-        "name-reserved",
-        f"{what} '{name}'{where} {why}; choose another, such as '{other}'",
+        NAME_RESERVED,
+        f"{what} '{name}' {why}; choose another, such as '{other}'",
     )
+
+
+NAME_STYLE = Rule(
+    "name-style",
+    "a name is not written as names of its kind are",
+    "Types become Python classes, fields their attributes and groups their modules. With one style "
+    "for each kind, the names that the generator derives from them are valid and cannot clash.",
+    "write types in PascalCase, fields, groups and processes in snake_case, and enum members in "
+    "ASCII letters, digits and single underscores.",
+    _report_style,
+)
+NAME_RESERVED = Rule(
+    "name-reserved",
+    "a name means something else in the generated module",
+    "The module would not import, or would behave wrongly: the name is a Python keyword, the "
+    "module defines it itself, or classes of this kind already have an attribute of that name.",
+    "choose another name, such as one with `_value` or `Value` at its end.",
+    _report_reserved,
+)

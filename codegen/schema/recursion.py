@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from . import model
-from .cycles import find_cycles
 from .errors import Problems
-from .graph import components
+from .graph import components, find_cycles
 from .model import Record, Type
+from .rule import Rule
 
 
 def check_recursion(groups: Mapping[str, model.Group], problems: Problems) -> None:
@@ -21,7 +21,7 @@ def check_recursion(groups: Mapping[str, model.Group], problems: Problems) -> No
             key
             for key, record in records.items()
             if key not in finite
-            and all(_is_finite(f.type, finite) for f in record.live_fields)
+            and not any(_endless(f.type, finite) for f in record.live_fields)
         }
         if not found:
             break
@@ -56,17 +56,6 @@ def _references(type_: Type) -> Iterator[model.RecordKey]:
             yield part.group, part.name
 
 
-def _is_finite(type_: Type, finite: set[model.RecordKey]) -> bool:
-    """Say whether a type has a finite value, given the records that have one."""
-    if isinstance(type_, (model.StructType, model.MessageType)):
-        return (type_.group, type_.name) in finite
-    if isinstance(type_, model.TupleType):
-        return all(_is_finite(item, finite) for item in type_.items)
-    if isinstance(type_, model.UnionType):
-        return any(_is_finite(option, finite) for option in type_.options)
-    return True
-
-
 def _report_infinite(
     records: Mapping[model.RecordKey, Record],
     finite: set[model.RecordKey],
@@ -86,22 +75,22 @@ def _report_infinite(
         path = [f"{a[1]}.{steps[a][b]}" for a, b in pairwise(cycle)]
         problems.add(
             min(records[key].place for key in cycle),
-            "infinite-type",
+            INFINITE_TYPE,
             f"'{cycle[0][1]}' contains itself without end: {' -> '.join(path)} -> "
             f"{cycle[0][1]}; make one of these fields nullable with '?' or a list",
         )
 
 
-def _endless(type_: Type, finite: set[model.RecordKey]) -> Iterator[model.RecordKey]:
-    """Yield the records for which a type has no finite value."""
+def _endless(type_: Type, finite: set[model.RecordKey]) -> list[model.RecordKey]:
+    """Return the records for which a type has no finite value, given those that have one."""
     if isinstance(type_, (model.StructType, model.MessageType)):
-        if (type_.group, type_.name) not in finite:
-            yield type_.group, type_.name
-    elif isinstance(type_, model.TupleType) or (
-        isinstance(type_, model.UnionType) and not _is_finite(type_, finite)
-    ):
-        for part in model.children(type_):
-            yield from _endless(part, finite)
+        key = (type_.group, type_.name)
+        return [] if key in finite else [key]
+    if isinstance(type_, (model.TupleType, model.UnionType)):
+        parts = [_endless(part, finite) for part in model.children(type_)]
+        if isinstance(type_, model.TupleType) or all(parts):
+            return [key for part in parts for key in part]
+    return []
 
 
 def _check_default_recursion(
@@ -130,19 +119,30 @@ def _check_default_recursion(
         ]
         for key, record in records.items()
     }
-    for start, starts in edges.items():
-        for culprit, first in starts:
-            seen: set[model.RecordKey] = set()
-            todo = [first]
-            while todo:
-                key = todo.pop()
-                if key not in seen:
-                    seen.add(key)
-                    todo.extend(ref for _, ref in edges[key])
-            if start in seen:
+    circles = components({key: [ref for _, ref in edges[key]] for key in edges})
+    circle_of = {key: circle for circle in circles for key in circle}
+    for key, builds in edges.items():
+        for culprit, ref in builds:
+            if ref in circle_of[key]:
                 problems.add(
                     culprit.place,
-                    "default-recursion",
-                    f"default of field '{culprit.name}' of '{start[1]}' builds a '{start[1]}' "
+                    DEFAULT_RECURSION,
+                    f"default of field '{culprit.name}' of '{key[1]}' builds a '{key[1]}' "
                     "again without end; make it null, or an empty list",
                 )
+
+
+INFINITE_TYPE = Rule(
+    "infinite-type",
+    "a struct or message contains itself in every value",
+    "No value of it is finite, so none can be made, let alone sent.",
+    "make one of the fields on the way nullable with `?`, or a list.",
+    _report_infinite,
+)
+DEFAULT_RECURSION = Rule(
+    "default-recursion",
+    "a default builds the struct that it is a default of",
+    "Making one with its defaults would make another, and so on without end.",
+    "make the default null, or an empty list.",
+    _check_default_recursion,
+)

@@ -1,33 +1,27 @@
-"""The rules of schema files, from the files of their finders."""
+"""The rows of all findings of the loader and of lint; each stands beside its finder."""
 
 from __future__ import annotations
 
-from .lint import EMPTY_GROUP, UNUSED_IMPORT, UNUSED_TYPE, lint
-from .rule import WARNING, Rule
+from . import lint, loader, names, recursion
+from .declare import enums, evolution, groups, limits
+from .rule import Rule
+from .sections import reader
+from .types import defaults, expression, resolve, scope, unions
+from .yaml import compose, events
 
-RULES: tuple[Rule, ...] = (
-    Rule(
-        UNUSED_IMPORT,
-        "an import of which nothing is used",
-        "Whoever reads the file looks for a type of that group, and finds none.",
-        "remove the import.",
-        finder=lint,
-        severity=WARNING,
-    ),
-    Rule(
-        UNUSED_TYPE,
-        "a struct or enum that is in no message",
-        "It makes a class that nobody sends.",
-        "use it or remove it.",
-        finder=lint,
-        severity=WARNING,
-    ),
-    Rule(
-        EMPTY_GROUP,
-        "a group that declares nothing",
-        "It makes a module without content.",
-        "add a message, struct or enum, or delete the file.",
-        finder=lint,
-        severity=WARNING,
-    ),
+_MODULES = (
+    *(loader, events, compose, reader, names),
+    *(groups, enums, limits, evolution),
+    *(scope, expression, resolve, unions, defaults, recursion),
+    lint,
 )
+
+RULES: tuple[Rule, ...] = tuple(
+    {
+        each.id: each
+        for module in _MODULES
+        for each in vars(module).values()
+        if isinstance(each, Rule)
+    }.values()
+)
+"""In the order in which a file meets them."""

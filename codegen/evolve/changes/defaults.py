@@ -64,7 +64,7 @@ def _value(schema: model.Schema, value: model.Value, type_: Type) -> Any:
     if isinstance(type_, model.NullableType):
         return None if value is None else _value(schema, value, type_.item)
     if isinstance(type_, model.UnionType):
-        inner = [each for each in type_.options if _may_be(value, each)]
+        inner = [each for each in type_.options if model.holds_value(each, value)]
         return _value(schema, value, inner[0]) if inner else repr(value)
     if isinstance(value, model.EnumDefault):
         assert isinstance(type_, model.EnumType)
@@ -89,18 +89,6 @@ def _value(schema: model.Schema, value: model.Value, type_: Type) -> Any:
             for key, item in value.items()
         }
     return repr(value)  # tells 1 from True and 1.0, and nan is nan
-
-
-def _may_be(value: model.Value, option: Type) -> bool:
-    kinds: dict[type[Any], type[Type]] = {
-        model.EnumDefault: model.EnumType,
-        model.StructDefault: model.StructType,
-        list: model.ListType,
-        tuple: model.TupleType,
-        dict: model.DictType,
-    }
-    kind = kinds.get(type(value))
-    return kind is not None and isinstance(option, kind)
 
 
 def _spell(value: Any) -> str:

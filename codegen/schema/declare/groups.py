@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from msgen.codegen.schema import model, names
-from msgen.codegen.schema.errors import Problems
+from msgen.codegen.schema.errors import Place, Problems
 from msgen.codegen.schema.model import Type
-from msgen.codegen.schema.sections.section import Section
+from msgen.codegen.schema.rule import Rule
+from msgen.codegen.schema.sections import Section
 from msgen.codegen.schema.texts import shown
-from msgen.codegen.schema.types.defaults import DefaultReader, FieldTypes
-from msgen.codegen.schema.types.resolve import TypeChecker
-from msgen.codegen.schema.types.scope import Scope
+from msgen.codegen.schema.types import DefaultReader, FieldTypes, Scope, build_type
 
-from .enums import EnumBuilder
-from .evolution import Declared, EvolutionChecker
+from .enums import build_enum
+from .evolution import Declared, check_appended, check_evolution
 from .limits import apply_limits
 
 BATCH_FIELD = "data"
@@ -23,67 +23,67 @@ BATCH_FIELD = "data"
 
 TAGS = range(256)
 
+_RecordTypes: TypeAlias = dict[tuple[str, str, str], FieldTypes]
+"""Group, kind and name of a record to its fields; a name may stand for two, wrongly."""
 
-@dataclass
-class Declarations:
-    """Builds the model of every group; built in two passes, since types cross groups.
 
-    The first pass types all fields, the second reads defaults, which may be structs of any group.
+def build_groups(
+    groups: Mapping[str, Section], scopes: Mapping[str, Scope], problems: Problems
+) -> dict[str, model.Group]:
+    """Build the model of every group; only valid when no problem was found.
+
+    All fields get their types first, since defaults may be structs of any group.
     """
+    types: _RecordTypes = {}
+    for name, group in groups.items():
+        for record in (*group.sections("structs"), *group.sections("messages")):
+            fields = _field_types(record, scopes[name], problems)
+            types[name, record.kind, record.name] = fields
+    return {
+        name: _GroupBuilder(name, group, scopes, types, problems).build()
+        for name, group in groups.items()
+    }
 
-    groups: Mapping[str, Section]
+
+def _field_types(record: Section, scope: Scope, problems: Problems) -> FieldTypes:
+    types: dict[str, tuple[Type | None, Section]] = {}
+    where = f"{record.kind} {shown(record.name)}"
+    in_message = record.kind == "message"
+    for each in record.sections("fields"):
+        names.check_field_name(each.name, where, in_message, each.place, problems)
+        type_ = None
+        if "type" in each:
+            type_ = build_type(each.scalar("type"), scope, problems)
+        if type_ is not None:
+            type_ = apply_limits(type_, each, problems)
+        types[each.name] = (type_, each)
+    return FieldTypes(types, record.incomplete("fields"))
+
+
+@dataclass(frozen=True)
+class _GroupBuilder:
+    name: str
+    section: Section
     scopes: Mapping[str, Scope]
+    types: _RecordTypes
     problems: Problems
-    _types: dict[tuple[str, str, str], FieldTypes] = field(default_factory=dict)
-    """Group, kind and name of a record to its fields; a name may stand for two, wrongly."""
 
-    def build(self) -> dict[str, model.Group]:
-        """Return the model of every group; only valid when no problem was found."""
-        for name, group in self.groups.items():
-            checker = TypeChecker(self.scopes[name], self.problems)
-            for record in (*group.sections("structs"), *group.sections("messages")):
-                self._types[name, record.kind, record.name] = self._field_types(
-                    checker, record
-                )
-        return {
-            name: self._group(name, section) for name, section in self.groups.items()
-        }
-
-    def _field_types(self, checker: TypeChecker, record: Section) -> FieldTypes:
-        types: dict[str, tuple[Type | None, Section]] = {}
-        where = f"{record.kind} {shown(record.name)}"
-        for each in record.sections("fields"):
-            names.check_field_name(
-                each.name,
-                where,
-                record.kind == "message",
-                each.place,
-                self.problems,
-            )
-            type_ = checker.build(each.scalar("type")) if "type" in each else None
-            if type_ is not None:
-                type_ = apply_limits(type_, each, self.problems)
-            types[each.name] = (type_, each)
-        return FieldTypes(types, record.incomplete("fields"))
-
-    def _group(self, name: str, section: Section) -> model.Group:
-        evolution = EvolutionChecker(section, self.problems)
-        enum_builder = EnumBuilder(name, evolution, self.problems)
-        enums = tuple(enum_builder.build(each) for each in section.sections("enums"))
-        structs = tuple(
-            self._struct(name, each, evolution) for each in section.sections("structs")
+    def build(self) -> model.Group:
+        section = self.section
+        enums = tuple(
+            build_enum(self.name, section, each, self.problems)
+            for each in section.sections("enums")
         )
-        messages = tuple(
-            self._message(name, each, evolution)
-            for each in section.sections("messages")
-        )
+        structs = tuple(self._struct(each) for each in section.sections("structs"))
+        messages = tuple(self._message(each) for each in section.sections("messages"))
         for batch in section.sections("batch"):
-            messages += (self._batch(name, batch, messages),)
-        evolution.check("message", _declared_messages(section))
-        self._check_tags(section)
-        self._check_processes(section)
+            messages += (self._batch(batch, messages),)
+        declared = _declared_messages(section)
+        check_evolution(section, "message", declared, self.problems)
+        self._check_tags(declared)
+        self._check_processes()
         return model.Group(
-            name=name,
+            name=self.name,
             place=section.place_of("group"),
             doc=section.text("doc"),
             version=section.count("version"),
@@ -96,19 +96,19 @@ class Declarations:
             keys=section.places(),
         )
 
-    def _check_processes(self, section: Section) -> None:
+    def _check_processes(self) -> None:
+        section = self.section
         for process in section.names("senders"):
             names.check_group_name(process.text, "sender", process.place, self.problems)
-        has_messages = bool(section.sections("messages") or section.sections("batch"))
+        has_messages = section.sections("messages") or section.sections("batch")
         if "receiver" in section:
             place = section.place_of("receiver")
-            names.check_group_name(
-                section.text("receiver"), "receiver", place, self.problems
-            )
+            receiver = section.text("receiver")
+            names.check_group_name(receiver, "receiver", place, self.problems)
             if not has_messages and not section.incomplete("messages"):
                 self.problems.add(
                     place,
-                    "receiver",
+                    RECEIVER,
                     f"group '{section.name}' has a receiver but no messages; add messages, or "
                     "remove the receiver of a group that only shares types",
                 )
@@ -117,14 +117,14 @@ class Declarations:
                 if section.sections(key) or section.names(key):
                     self.problems.add(
                         section.key_place(key),
-                        "receiver",
+                        RECEIVER,
                         f"group '{section.name}' has {'a ' if key == 'batch' else ''}{key} but no "
                         "receiver; add 'receiver: <process>'",
                     )
                     break
 
-    def _check_tags(self, section: Section) -> None:
-        tagged = [each for each in _declared_messages(section) if "tag" in each.section]
+    def _check_tags(self, declared: list[Declared]) -> None:
+        tagged = [each for each in declared if "tag" in each.section]
         used = {each.section.count("tag") for each in tagged}
         free = next((tag for tag in TAGS if tag not in used), None)
         remedy = "all 256 tags are taken" if free is None else f"take {free}"
@@ -135,62 +135,69 @@ class Declarations:
             if other is not each:
                 self.problems.add(
                     each.section.place_of("tag"),
-                    "duplicate-tag",
+                    DUPLICATE_TAG,
                     f"{each.what} has tag {tag}, which is the tag of {other.what}; tags are "
                     f"unique in a group: {remedy}",
                 )
 
-    def _struct(
-        self, group: str, section: Section, evolution: EvolutionChecker
-    ) -> model.Struct:
-        names.check_type_name(
-            section.name, "struct", group, section.place, self.problems
-        )
+    def _struct(self, section: Section) -> model.Struct:
+        self._check_type_name(section)
         return model.Struct(
-            group=group,
+            group=self.name,
             name=section.name,
             place=section.place,
             doc=section.text("doc"),
-            fields=self._fields(group, section, evolution),
+            fields=self._fields(section),
             keys=section.places(),
         )
 
-    def _message(
-        self, group: str, section: Section, evolution: EvolutionChecker
+    def _message(self, section: Section) -> model.Message:
+        self._check_type_name(section)
+        fields = self._fields(section)
+        return self._tagged(section, section.name, section.place, fields)
+
+    def _tagged(
+        self,
+        section: Section,
+        name: str,
+        place: Place,
+        fields: tuple[model.Field, ...],
     ) -> model.Message:
-        names.check_type_name(
-            section.name, "message", group, section.place, self.problems
-        )
         return model.Message(
-            group=group,
-            name=section.name,
-            place=section.place,
+            group=self.name,
+            name=name,
+            place=place,
             doc=section.text("doc"),
-            fields=self._fields(group, section, evolution),
+            fields=fields,
             tag=section.count("tag"),
             since=section.count("since"),
             deprecated=section.flag("deprecated"),
             was=section.optional_text("was"),
             removed=section.flag("removed"),
+            is_batch=section.kind == "batch",
             keys=section.places(),
         )
 
+    def _check_type_name(self, section: Section) -> None:
+        names.check_type_name(
+            section.name, section.kind, self.name, section.place, self.problems
+        )
+
     def _batch(
-        self, group: str, section: Section, messages: tuple[model.Message, ...]
+        self, section: Section, messages: tuple[model.Message, ...]
     ) -> model.Message:
         name = section.text("name")
         place = section.place_of("name")
         if name:
-            names.check_type_name(name, "message", group, place, self.problems)
-        members = [each for each in messages if not each.removed]
-        if not members and not self.groups[group].incomplete("messages"):
+            names.check_type_name(name, "message", self.name, place, self.problems)
+        options = tuple(each.type for each in messages if not each.removed)
+        if not options and not self.section.incomplete("messages"):
             self.problems.add(
                 place,
-                "empty-batch",
+                EMPTY_BATCH,
                 f"{_batch_name(section)} has no other message to hold; add messages or remove "
                 "the batch",
             )
-        options = tuple(each.type for each in members)
         item = options[0] if len(options) == 1 else model.UnionType(options)
         data = model.Field(
             name=BATCH_FIELD,
@@ -198,44 +205,29 @@ class Declarations:
             type=model.ListType(item),
             doc="The messages, in order.",
         )
-        return model.Message(
-            group=group,
-            name=name,
-            place=place,
-            doc=section.text("doc"),
-            fields=(data,),
-            tag=section.count("tag"),
-            since=section.count("since"),
-            deprecated=section.flag("deprecated"),
-            was=section.optional_text("was"),
-            is_batch=True,
-            keys=section.places(),
-        )
+        return self._tagged(section, name, place, (data,))
 
-    def _fields(
-        self, group: str, record: Section, evolution: EvolutionChecker
-    ) -> tuple[model.Field, ...]:
+    def _fields(self, record: Section) -> tuple[model.Field, ...]:
         where = shown(record.name)
         declared = [
             Declared(each.name, f"field {shown(each.name)} of {where}", each)
             for each in record.sections("fields")
         ]
-        evolution.check("field", declared)
-        evolution.check_appended(declared)
-        types = self._types[group, record.kind, record.name].by_name
-        fields = []
-        for each in declared:
-            type_ = types[each.name][0]
-            if type_ is not None:
-                fields.append(self._field(each, type_))
-        return tuple(fields)
+        check_evolution(self.section, "field", declared, self.problems)
+        check_appended(declared, self.problems)
+        types = self.types[self.name, record.kind, record.name].by_name
+        typed = [(each, types[each.name][0]) for each in declared]
+        return tuple(
+            self._field(each.what, each.section, type_)
+            for each, type_ in typed
+            if type_ is not None
+        )
 
-    def _field(self, declared: Declared, type_: Type) -> model.Field:
-        section = declared.section
+    def _field(self, what: str, section: Section, type_: Type) -> model.Field:
         default = None
         if "default" in section:
             reader = DefaultReader(
-                declared.what, self.problems, self._struct_fields, self._enum
+                what, self.problems, self._fields_of_struct, self._section_of_enum
             )
             default = reader.read(section.node("default"), type_)
         return model.Field(
@@ -251,10 +243,10 @@ class Declarations:
             keys=section.places(),
         )
 
-    def _struct_fields(self, ref: model.StructType) -> FieldTypes:
-        return self._types[ref.group, "struct", ref.name]
+    def _fields_of_struct(self, ref: model.StructType) -> FieldTypes:
+        return self.types[ref.group, "struct", ref.name]
 
-    def _enum(self, ref: model.EnumType) -> Section:
+    def _section_of_enum(self, ref: model.EnumType) -> Section:
         return self.scopes[ref.group].symbols[ref.name].section
 
 
@@ -272,3 +264,29 @@ def _declared_messages(group: Section) -> list[Declared]:
 
 def _batch_name(batch: Section) -> str:
     return f"batch {shown(batch.text('name'))}" if "name" in batch else "the batch"
+
+
+RECEIVER = Rule(
+    "receiver",
+    "a group has messages but no receiver, or a receiver but no messages",
+    "The receiver is the process that reads the messages. Without it nobody can say whom a change "
+    "breaks and which side to upgrade first.",
+    "name the process that reads the messages, or remove the receiver of a group that only shares "
+    "types.",
+    _GroupBuilder._check_processes,
+)
+DUPLICATE_TAG = Rule(
+    "duplicate-tag",
+    "two messages of a group have one tag",
+    "The tag is what a reader knows a message by: it would decode one as the other.",
+    "give one of them a tag that is free. The tag of a removed message stays taken, since old "
+    "senders may still write it.",
+    _GroupBuilder._check_tags,
+)
+EMPTY_BATCH = Rule(
+    "empty-batch",
+    "a batch has no message that it could hold",
+    "A batch lists the group's other messages; without one it can only be empty.",
+    "add messages to the group, or remove the batch.",
+    _GroupBuilder._batch,
+)

@@ -18,25 +18,31 @@ class Key:
 
     shape: str
     doc: str
-    required: bool = False
+    example: str = ""
+    """What it may hold, for the error that misses it; a key without one may be absent."""
     least: int = 1
     most: int = 2**31 - 1
-    example: str = ""
-    """What a required key may hold, for the error that misses it."""
+
+    @property
+    def required(self) -> bool:
+        return bool(self.example)
 
 
 _DOC = Key("text", "What it is for, in a sentence or more; becomes the docstring.")
-_SINCE = Key("count", "The group version that added it; 1 if absent.")
-_DEPRECATED = Key("flag", "Still works, but new code should not use it.")
-_WAS = Key("name", "Its name before a deliberate rename; keeps the fingerprint.")
+_FIELDS = Key("short field", "Its fields; their order is their order on the wire.")
+_TAG = Key(
+    "count", "Its number, unique in the group.", least=0, most=255, example="<0 to 255>"
+)
+_EVOLUTION = {
+    "since": Key("count", "The group version that added it; 1 if absent."),
+    "deprecated": Key("flag", "Still works, but new code should not use it."),
+    "was": Key("name", "Its name before a deliberate rename; keeps the fingerprint."),
+}
 
 SECTIONS: dict[str, dict[str, Key]] = {
     "group": {
         "group": Key(
-            "name",
-            "The group's name, equal to the file's name.",
-            required=True,
-            example="<name>",
+            "name", "The group's name, equal to the file's name.", example="<name>"
         ),
         "receiver": Key("name", "The process that reads these messages."),
         "senders": Key("names", "The processes that write them."),
@@ -51,56 +57,27 @@ SECTIONS: dict[str, dict[str, Key]] = {
         "enums": Key("map enum", "Types with numbered members, by name."),
     },
     "batch": {
-        "name": Key(
-            "name",
-            "The batch message's name.",
-            required=True,
-            example="<Name>",
-        ),
-        "tag": Key(
-            "count",
-            "Its number, unique in the group.",
-            required=True,
-            least=0,
-            most=255,
-            example="<0 to 255>",
-        ),
+        "name": Key("name", "The batch message's name.", example="<Name>"),
+        "tag": _TAG,
         "doc": _DOC,
-        "since": _SINCE,
-        "deprecated": _DEPRECATED,
-        "was": _WAS,
+        **_EVOLUTION,
     },
     "message": {
-        "tag": Key(
-            "count",
-            "Its number, unique in the group.",
-            required=True,
-            least=0,
-            most=255,
-            example="<0 to 255>",
-        ),
+        "tag": _TAG,
         "doc": _DOC,
-        "fields": Key(
-            "short field", "Its fields; their order is their order on the wire."
-        ),
-        "since": _SINCE,
-        "deprecated": _DEPRECATED,
-        "was": _WAS,
+        "fields": _FIELDS,
+        **_EVOLUTION,
         "removed": Key("flag", "Gone, but its tag stays reserved."),
     },
     "struct": {
         "doc": _DOC,
-        "fields": Key(
-            "short field", "Its fields; their order is their order on the wire."
-        ),
+        "fields": _FIELDS,
     },
     "field": {
-        "type": Key("type", "The field's type.", required=True, example="int"),
+        "type": Key("type", "The field's type.", example="int"),
         "doc": _DOC,
         "default": Key("value", "The value where none is given."),
-        "since": _SINCE,
-        "deprecated": _DEPRECATED,
-        "was": _WAS,
+        **_EVOLUTION,
         "removed": Key("flag", "Gone, but its slot stays, written as nil."),
         "max_len": Key(
             "count", "Most characters, bytes, items or tensor elements.", least=0
@@ -111,12 +88,7 @@ SECTIONS: dict[str, dict[str, Key]] = {
         ),
     },
     "enum": {
-        "values": Key(
-            "short member",
-            "Member names to numbers.",
-            required=True,
-            example="{unset: 0}",
-        ),
+        "values": Key("short member", "Member names to numbers.", example="{unset: 0}"),
         "doc": _DOC,
         "unknown": Key(
             "name", "The member that receives numbers this build does not know."
@@ -126,15 +98,12 @@ SECTIONS: dict[str, dict[str, Key]] = {
         "value": Key(
             "count",
             "The member's number.",
-            required=True,
             least=-(2**31),
             most=2**31 - 1,
             example="<number>",
         ),
         "doc": _DOC,
-        "since": _SINCE,
-        "deprecated": _DEPRECATED,
-        "was": _WAS,
+        **_EVOLUTION,
     },
 }
 
@@ -143,22 +112,14 @@ SETTINGS: dict[str, dict[str, Key]] = {
         "waivers": Key("list waiver", "Breaks that were decided on."),
     },
     "waiver": {
-        "rule": Key(
-            "name", "The finding's rule.", required=True, example="INT_CHANGED"
-        ),
+        "rule": Key("name", "The finding's rule.", example="INT_CHANGED"),
         "place": Key(
             "path",
             "What it is about, by its dotted name.",
-            required=True,
             example="backend.UserMsg.uid",
         ),
-        "reason": Key("text", "Why it is wanted.", required=True, example="<why>"),
-        "until": Key(
-            "date",
-            "The last day on which it counts.",
-            required=True,
-            example="2030-01-31",
-        ),
+        "reason": Key("text", "Why it is wanted.", example="<why>"),
+        "until": Key("date", "The last day on which it counts.", example="2030-01-31"),
     },
 }
 """The sections of `msgen.yaml`, which is beside the groups and holds none."""

@@ -6,27 +6,25 @@ values mean is checked later.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import date
 
 from msgen.codegen.schema.errors import Place, Problems
+from msgen.codegen.schema.rule import Rule
 from msgen.codegen.schema.texts import did_you_mean, shown
-from msgen.codegen.schema.yaml.nodes import Broken, Mapping, Node, Scalar, Sequence
+from msgen.codegen.schema.yaml import BOOLEANS, Broken, Mapping, Node, Scalar, Sequence
 
 from .language import SECTIONS, SETTINGS, Key
 from .section import Entry, EntryValue, Section
 
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)\Z")
-
 _ALL_SECTIONS = {**SECTIONS, **SETTINGS}
 _SHORT_FORMS = {"field": "a type, or ", "member": "its number, or "}
-_HOMES = {
+_PLACES_OF_ENTRIES = {
     "message": "fields stand under 'fields:'",
     "struct": "fields stand under 'fields:'",
     "enum": "members stand under 'values:'",
 }
-"""Section to what its author may have meant by a key that is none of its own."""
+"""Section to where the names stand that its author may have written as keys."""
 
 
 def read_section(
@@ -46,7 +44,7 @@ class _Reader:
         if not isinstance(node, Broken):
             self.problems.add(
                 node.place,
-                "wrong-shape",
+                WRONG_SHAPE,
                 f"{what} is {node.shown}; expected {expected}",
             )
 
@@ -79,9 +77,13 @@ class _Reader:
         hint = did_you_mean(key.text, keys)
         if not hint:
             hint = f"; the keys are {', '.join(keys)}"
-            hint += f", and {_HOMES[kind]}" if kind in _HOMES else ""
+            hint += (
+                f", and {_PLACES_OF_ENTRIES[kind]}"
+                if kind in _PLACES_OF_ENTRIES
+                else ""
+            )
         self.problems.add(
-            key.place, "unknown-key", f"{what} has no key {shown(key.text)}{hint}"
+            key.place, UNKNOWN_KEY, f"{what} has no key {shown(key.text)}{hint}"
         )
 
     def _check_required(
@@ -92,7 +94,7 @@ class _Reader:
                 meaning = spec.doc[0].lower() + spec.doc[1:].rstrip(".")
                 self.problems.add(
                     place,
-                    "missing-key",
+                    MISSING_KEY,
                     f"{what} needs the key '{key}', {meaning}: add '{key}: {spec.example}'",
                 )
                 entries[key] = Entry(place, place, None, complete=False)
@@ -132,35 +134,34 @@ class _Reader:
 
     def _is_text(self, what: str, node: Scalar, remedy: str) -> bool:
         if not node.text:
-            self.problems.add(node.place, "wrong-shape", f"{what} is empty; {remedy}")
+            self.problems.add(node.place, WRONG_SHAPE, f"{what} is empty; {remedy}")
             return False
         implicit = node.implicit()
         if implicit is not None:
             self.problems.add(
                 node.place,
-                "yaml-implicit",
+                YAML_IMPLICIT,
                 f"{what} is {node.shown}, which is {implicit} to YAML; expected a string: quote it",
             )
         return implicit is None
 
     def _flag(self, what: str, node: Scalar) -> bool | None:
-        if node.plain and node.text in ("true", "false"):
-            return node.text == "true"
-        self._wrong(what, node, "true or false")
-        return None
+        if node.plain_text not in BOOLEANS:
+            self._wrong(what, node, "true or false")
+        return BOOLEANS.get(node.plain_text)
 
     def _count(self, what: str, spec: Key, node: Scalar) -> int | None:
-        if not node.plain or not _INTEGER.match(node.text):
+        if not node.is_integer:
             self._wrong(what, node, "a decimal integer without quotes or leading zeros")
             return None
-        if len(node.text) > 20 or not spec.least <= int(node.text) <= spec.most:
+        number = node.integer(spec.least, spec.most)
+        if number is None:
             self.problems.add(
                 node.place,
-                "out-of-range",
+                OUT_OF_RANGE,
                 f"{what} is {node.shown}; expected {spec.least} to {spec.most}",
             )
-            return None
-        return int(node.text)
+        return number
 
     def _date(self, what: str, node: Scalar) -> str | None:
         try:
@@ -190,7 +191,7 @@ class _Reader:
                 if item.text in names:
                     self.problems.add(
                         item.place,
-                        "duplicate-name",
+                        DUPLICATE_NAME,
                         f"{what} lists {item.shown} twice; remove one",
                     )
                 names[item.text] = item
@@ -217,6 +218,55 @@ class _Reader:
                 value = Mapping(value.place, ())
             sections.append(self.section(kind, key.text, key.place, value))
         return tuple(sections)
+
+
+WRONG_SHAPE = Rule(
+    "wrong-shape",
+    "a value is not of the kind that its key asks for",
+    "A list where one name is expected, or a text where a number is, is most likely at the wrong "
+    "key or the wrong level; what was meant cannot be guessed.",
+    "write what the message says is expected; `msgen json-schema` lets an editor show it.",
+    _Reader._wrong,
+)
+UNKNOWN_KEY = Rule(
+    "unknown-key",
+    "a key that the schema language does not have",
+    "It would be without effect: a limit that is misspelt would not limit anything.",
+    "correct the spelling, or move it: fields stand under `fields`, enum members under `values`.",
+    _Reader._unknown_key,
+)
+MISSING_KEY = Rule(
+    "missing-key",
+    "a key that is required is not there",
+    "A message without a tag, or a field without a type, has no place on the wire, and a number "
+    "that the generator chose would change with the next edit.",
+    "add the key.",
+    _Reader._check_required,
+)
+YAML_IMPLICIT = Rule(
+    "yaml-implicit",
+    "a text without quotes is something else to YAML",
+    "YAML 1.1 reads `no` and `on` as booleans, `012` and `1:30` as numbers and `2024-01-01` as a "
+    "date, so that other tools would see another value than msgen does.",
+    "quote the text, or choose another.",
+    _Reader._is_text,
+)
+OUT_OF_RANGE = Rule(
+    "out-of-range",
+    "a number is outside of what its key allows",
+    "The wire has room for no more, such as one byte for a tag, or the number has no meaning, as a "
+    "negative length has none.",
+    "take a number of the range that the message names.",
+    _Reader._count,
+)
+DUPLICATE_NAME = Rule(
+    "duplicate-name",
+    "two things have one name",
+    "Two types of one name in a group, or one of its own and an imported one, would be one name in "
+    "the generated module, and a field could mean either. In a list the second name says nothing.",
+    "rename one of the types; remove a name that is listed twice.",
+    _Reader._names,
+)
 
 
 def _is_complete(node: Node, value: EntryValue) -> bool:

@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from msgen.codegen.schema import model
-from msgen.codegen.schema.errors import Problems
+from msgen.codegen.schema.errors import Problems, Reported
 from msgen.codegen.schema.model import Type, Value
-from msgen.codegen.schema.sections.section import Section
+from msgen.codegen.schema.rule import Rule
+from msgen.codegen.schema.sections import YAML_IMPLICIT, Section
 from msgen.codegen.schema.texts import counted, did_you_mean
-from msgen.codegen.schema.yaml.nodes import Broken, Node, Scalar, Sequence
-from msgen.codegen.schema.yaml.nodes import Mapping as MappingNode
+from msgen.codegen.schema.yaml import BOOLEANS, Broken, Node, Scalar, Sequence
+from msgen.codegen.schema.yaml import Mapping as MappingNode
 
-from .default_nodes import (
-    FLOAT,
-    INTEGER,
-    SPECIAL_FLOATS,
-    expected,
-    is_null,
-    is_plain,
-    matches,
-)
-
+_FLOAT = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z")
+_SPECIAL_FLOATS = {".inf": math.inf, "-.inf": -math.inf, ".nan": math.nan}
 _FLOAT32_MAX = float.fromhex("0x1.fffffep127")
 _NEVER_WRITTEN = (model.TensorType, model.MessageType)
 """Types of which a schema cannot write a value."""
+
+_EXAMPLES: dict[type[Type], str] = {
+    model.BoolType: ", true or false",
+    model.IntType: ", a decimal integer without quotes or leading zeros",
+    model.FloatType: ", such as 1.0, 1e-5, .inf or .nan",
+    model.ListType: ", such as []",
+    model.DictType: ", such as {}",
+    model.StructType: ", a mapping of its fields such as {}",
+}
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,6 @@ class FieldTypes:
     by_name: Mapping[str, tuple[Type | None, Section]]
     incomplete: bool
     """Whether the record may have more fields, which could not be read."""
-
-
-class _Stop(Exception):
-    """A problem was reported; the default cannot be built."""
 
 
 @dataclass(frozen=True)
@@ -59,21 +58,26 @@ class DefaultReader:
         """Return the default, or None after reporting why the node is none of ``type_``."""
         try:
             return model.Default(self._value(node, type_))
-        except _Stop:
+        except Reported:
             return None
 
-    def _fail(self, node: Node, rule: str, message: str) -> _Stop:
-        self.problems.add(node.place, rule, f"default of {self.field} {message}")
-        return _Stop()
+    def _fail(self, node: Node, message: str, rule: Rule | None = None) -> Reported:
+        text = f"default of {self.field} {message}"
+        return self.problems.fail(node.place, rule or BAD_DEFAULT, text)
 
-    def _wrong(self, node: Node, type_: Type) -> _Stop:
+    def _wrong(self, node: Node, type_: Type) -> Reported:
+        if node.is_null:
+            nullable = model.spell(model.NullableType(type_))
+            remedy = f"; for null, make the type nullable: '{nullable}'"
+        else:
+            remedy = _EXAMPLES.get(type(type_), "")
         return self._fail(
-            node, "bad-default", f"is {node.shown}; {expected(node, type_)}"
+            node, f"is {node.shown}; expected {model.spell(type_)}{remedy}"
         )
 
     def _value(self, node: Node, type_: Type) -> Value:
         if isinstance(node, Broken):
-            raise _Stop
+            raise Reported
         if isinstance(type_, model.NullableType):
             return self._nullable(node, type_)
         if isinstance(type_, model.UnionType):
@@ -83,7 +87,6 @@ class DefaultReader:
         if isinstance(type_, _NEVER_WRITTEN):
             raise self._fail(
                 node,
-                "bad-default",
                 f"is {node.shown}, and no default can be a {model.spell(type_)}; make the type "
                 "nullable and write 'default: null', or remove the default",
             )
@@ -95,63 +98,77 @@ class DefaultReader:
             return self._dict(node, type_)
         if not isinstance(node, Scalar):
             raise self._wrong(node, type_)
-        return self._scalar(node, type_)
+        if isinstance(type_, model.IntType):
+            return self._integer(node, type_)
+        if isinstance(type_, model.FloatType):
+            return self._float(node, type_)
+        if isinstance(type_, model.EnumType):
+            return self._member(node, type_)
+        if isinstance(type_, (model.StrType, model.BytesType)):
+            return self._text(node, type_)
+        if node.plain_text not in BOOLEANS:
+            raise self._wrong(node, type_)
+        return BOOLEANS[node.plain_text]
 
     def _nullable(self, node: Node, type_: model.NullableType) -> Value:
-        if is_plain(node, "null"):
+        if node.plain_text == "null":
             return None
-        if is_null(node):
-            raise self._fail(node, "bad-default", f"is {node.shown}; write null")
+        if node.is_null:
+            raise self._fail(node, f"is {node.shown}; write null")
         if isinstance(type_.item, _NEVER_WRITTEN):
             raise self._fail(
                 node,
-                "bad-default",
                 f"is {node.shown}, and no default can be a {model.spell(type_.item)}; use "
                 "'default: null'",
             )
         return self._value(node, type_.item)
 
-    def _scalar(self, node: Scalar, type_: Type) -> Value:
-        if isinstance(type_, model.BoolType):
-            if node.plain and node.text in ("true", "false"):
-                return node.text == "true"
-        elif isinstance(type_, model.IntType):
-            if node.plain and INTEGER.match(node.text):
-                return self._in_range(node, type_)
-        elif isinstance(type_, model.FloatType):
-            return self._float(node, type_)
-        elif isinstance(type_, model.EnumType):
-            return self._member(node, type_)
-        elif isinstance(type_, (model.StrType, model.BytesType)):
-            return self._text(node, type_)
+    def _union(self, node: Node, type_: model.UnionType) -> Value:
+        for option in type_.options:
+            if isinstance(option, _looks_like(node)):
+                return self._value(node, option)
+        if all(isinstance(option, _NEVER_WRITTEN) for option in type_.options):
+            return self._value(node, type_.options[0])
         raise self._wrong(node, type_)
 
-    def _in_range(self, node: Scalar, type_: model.IntType) -> int:
+    def _any(self, node: Node) -> Value:
+        if isinstance(node, Broken):
+            raise Reported
+        if isinstance(node, Sequence):
+            return [self._any(item) for item in node.items]
+        if isinstance(node, MappingNode):
+            return {key.text: self._any(item) for key, item in node.entries}
+        if node.plain_text == "null":
+            return None
+        option: Type
+        for option in (model.BoolType(), model.IntType("i64"), model.FloatType(64)):
+            if isinstance(option, _looks_like(node)):
+                return self._value(node, option)
+        return self._text(node, model.StrType())
+
+    def _integer(self, node: Scalar, type_: model.IntType) -> int:
+        if not node.is_integer:
+            raise self._wrong(node, type_)
         low, high = model.INT_RANGES[type_.width]
-        # Python reads no number of more than some thousand digits.
-        if len(node.text) < 22 and low <= int(node.text) <= high:
-            return int(node.text)
-        raise self._fail(
-            node, "bad-default", f"is {node.shown}; {type_.width} holds {low} to {high}"
-        )
+        number = node.integer(low, high)
+        if number is None:
+            raise self._fail(
+                node, f"is {node.shown}; {type_.width} holds {low} to {high}"
+            )
+        return number
 
     def _float(self, node: Scalar, type_: model.FloatType) -> float:
-        if node.plain and node.text in SPECIAL_FLOATS:
-            value = SPECIAL_FLOATS[node.text]
+        special = _SPECIAL_FLOATS.get(node.plain_text)
+        if special is not None:
             if type_.finite:
-                raise self._fail(
-                    node, "bad-default", f"is {node.shown}; the field is finite"
-                )
-            return value
-        if not node.plain or not FLOAT.match(node.text):
+                raise self._fail(node, f"is {node.shown}; the field is finite")
+            return special
+        if not _FLOAT.match(node.plain_text):
             raise self._wrong(node, type_)
         value = float(node.text)
         if math.isinf(value) or (type_.bits == 32 and abs(value) > _FLOAT32_MAX):
-            raise self._fail(
-                node,
-                "bad-default",
-                f"is {node.shown}; it is too large for {model.spell(type_)}",
-            )
+            too_large = f"is {node.shown}; it is too large for {model.spell(type_)}"
+            raise self._fail(node, too_large)
         return value
 
     def _member(self, node: Scalar, type_: model.EnumType) -> model.EnumDefault:
@@ -161,17 +178,15 @@ class DefaultReader:
             self._check_is_text(node)
             return model.EnumDefault(node.text)
         if enum.incomplete("values"):
-            raise _Stop
-        if is_null(node):
+            raise Reported
+        if node.is_null:
             raise self._wrong(node, type_)
         hint = (
             did_you_mean(node.text, members)
             or f"; its members are {', '.join(members)}"
         )
         raise self._fail(
-            node,
-            "bad-default",
-            f"is {node.shown}, no member of enum '{type_.name}'{hint}",
+            node, f"is {node.shown}, no member of enum '{type_.name}'{hint}"
         )
 
     def _text(
@@ -186,22 +201,15 @@ class DefaultReader:
         implicit = node.implicit()
         if implicit is None:
             return
+        text = f"is {node.shown}, which is {implicit} to YAML; quote it"
         if not node.text:
-            raise self._fail(
-                node, "yaml-implicit", 'is empty; write "" or remove the key'
-            )
-        raise self._fail(
-            node,
-            "yaml-implicit",
-            f"is {node.shown}, which is {implicit} to YAML; quote it",
-        )
+            text = 'is empty; write "" or remove the key'
+        raise self._fail(node, text, YAML_IMPLICIT)
 
     def _check_length(self, node: Node, length: int, limit: int | None) -> None:
         if limit is not None and length > limit:
             raise self._fail(
-                node,
-                "bad-default",
-                f"has length {length}; 'max_len' of the field is {limit}",
+                node, f"has length {length}; 'max_len' of the field is {limit}"
             )
 
     def _items(self, node: Node, type_: model.ListType | model.TupleType) -> Value:
@@ -211,8 +219,8 @@ class DefaultReader:
             if len(node.items) != len(type_.items):
                 raise self._fail(
                     node,
-                    "bad-default",
-                    f"has {counted(len(node.items), 'item')}; {model.spell(type_)} has {len(type_.items)}",
+                    f"has {counted(len(node.items), 'item')}; {model.spell(type_)} has "
+                    f"{len(type_.items)}",
                 )
             return tuple(map(self._value, node.items, type_.items))
         self._check_length(node, len(node.items), type_.max_len)
@@ -222,40 +230,36 @@ class DefaultReader:
         if not isinstance(node, MappingNode):
             raise self._wrong(node, type_)
         self._check_length(node, len(node.entries), type_.max_len)
-        if node.entries and not isinstance(
-            type_.key, (model.StrType, model.BytesType, model.EnumType)
-        ):
+        texts = (model.StrType, model.BytesType, model.EnumType)
+        if node.entries and not isinstance(type_.key, texts):
             raise self._fail(
                 node,
-                "bad-default",
                 f"of type {model.spell(type_)} can only be empty: YAML keys are strings here",
             )
-        value: dict[Value, Value] = {}
-        for key, item in node.entries:
-            value[self._value(key, type_.key)] = self._value(item, type_.value)
-        return value
+        return {
+            self._value(key, type_.key): self._value(item, type_.value)
+            for key, item in node.entries
+        }
 
     def _struct(self, node: Node, type_: model.StructType) -> model.StructDefault:
         if not isinstance(node, MappingNode):
             raise self._wrong(node, type_)
         fields = self.struct_fields(type_)
-        given: list[tuple[str, Value]] = []
+        given: dict[str, Value] = {}
         for key, item in node.entries:
             field_type = self._struct_field(key, type_, fields)
-            given.append((key.text, self._value(item, field_type)))
-        present = {key.text for key, _ in node.entries}
+            given[key.text] = self._value(item, field_type)
         for name, (_, section) in fields.by_name.items():
-            has_value = name in present or "default" in section
+            has_value = name in given or "default" in section
             if not (has_value or section.flag("removed")) and node.complete:
                 if section.incomplete("default"):
-                    raise _Stop
+                    raise Reported
                 raise self._fail(
                     node,
-                    "bad-default",
                     f"leaves out field '{name}' of struct '{type_.name}', "
                     "which has no default of its own",
                 )
-        return model.StructDefault(type_, tuple(given))
+        return model.StructDefault(type_, tuple(given.items()))
 
     def _struct_field(
         self, key: Scalar, struct: model.StructType, fields: FieldTypes
@@ -266,15 +270,14 @@ class DefaultReader:
             if section.flag("removed"):
                 raise self._fail(
                     key,
-                    "bad-default",
                     f"has the key {key.shown}; field '{key.text}' of struct '{struct.name}' is "
                     "removed",
                 )
             if type_ is None:
-                raise _Stop
+                raise Reported
             return type_
         if fields.incomplete:
-            raise _Stop
+            raise Reported
         live = [
             n for n, (_, each) in fields.by_name.items() if not each.flag("removed")
         ]
@@ -282,30 +285,30 @@ class DefaultReader:
             f"; its fields are {', '.join(live)}" if live else "; it has no fields"
         )
         raise self._fail(
-            key,
-            "bad-default",
-            f"has the key {key.shown}, no field of struct '{struct.name}'{hint}",
+            key, f"has the key {key.shown}, no field of struct '{struct.name}'{hint}"
         )
 
-    def _union(self, node: Node, type_: model.UnionType) -> Value:
-        for option in type_.options:
-            if matches(node, option):
-                return self._value(node, option)
-        if all(isinstance(option, _NEVER_WRITTEN) for option in type_.options):
-            return self._value(node, type_.options[0])
-        raise self._wrong(node, type_)
 
-    def _any(self, node: Node) -> Value:
-        if isinstance(node, Broken):
-            raise _Stop
-        if isinstance(node, Sequence):
-            return [self._any(item) for item in node.items]
-        if isinstance(node, MappingNode):
-            return {key.text: self._any(item) for key, item in node.entries}
-        for text, value in (("null", None), ("true", True), ("false", False)):
-            if is_plain(node, text):
-                return value
-        for option in (model.IntType("i64"), model.FloatType(64)):
-            if matches(node, option):
-                return self._scalar(node, option)
-        return self._text(node, model.StrType())
+def _looks_like(node: Node) -> tuple[type[Type], ...]:
+    """Return the types of which a node may be a value, by its YAML kind alone."""
+    if isinstance(node, Sequence):
+        return model.ListType, model.TupleType
+    if isinstance(node, MappingNode):
+        return model.DictType, model.StructType
+    if node.plain_text in BOOLEANS:
+        return (model.BoolType,)
+    if isinstance(node, Scalar) and node.is_integer:
+        return model.IntType, model.FloatType
+    if _FLOAT.match(node.plain_text) or node.plain_text in _SPECIAL_FLOATS:
+        return (model.FloatType,)
+    return model.StrType, model.BytesType, model.EnumType
+
+
+BAD_DEFAULT = Rule(
+    "bad-default",
+    "a default is no value of its field's type",
+    "Whoever leaves the field out would send a value that every reader refuses.",
+    "write a value of the type, or change the type: `T?` for null, a greater `max_len`, a wider "
+    "number. Tensors and messages can only be null.",
+    DefaultReader.read,
+)

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgen.codegen.schema.rule import Rule
+
 MAX_NESTING = 16
 """Levels of brackets that one type expression may have."""
 
@@ -89,6 +91,16 @@ def parse_type(text: str) -> TypeExpr:
             offset, f"'{token}' does not belong after a complete type"
         )
     return expr
+
+
+TYPE_SYNTAX = Rule(
+    "type-syntax",
+    "the text of a type cannot be read",
+    "What the field holds is unknown.",
+    "write a type as in `int`, `Name`, `list[T]`, `tuple[A, B]`, `dict[K, V]`, `T?`, `(A | B)?` or "
+    "`tensor[int32, seq]`.",
+    parse_type,
+)
 
 
 class _Parser:

@@ -6,22 +6,23 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from msgen.codegen.schema import names
-from msgen.codegen.schema.cycles import find_cycles
+from msgen.codegen.schema import model, names
 from msgen.codegen.schema.errors import Place, Problems
-from msgen.codegen.schema.sections.section import Section
+from msgen.codegen.schema.graph import find_cycles
+from msgen.codegen.schema.rule import Rule
+from msgen.codegen.schema.sections import DUPLICATE_NAME, Section
 from msgen.codegen.schema.texts import did_you_mean, shown, with_article
 
-SCALARS = (
-    "bool",
-    "int",
-    *(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64)),
-    "float",
-    "f32",
-    "str",
-    "bytes",
-    "any",
-)
+SCALARS: dict[str, model.Type] = {
+    "bool": model.BoolType(),
+    "int": model.IntType("i64"),
+    **{width: model.IntType(width) for width in model.INT_RANGES},
+    "float": model.FloatType(64),
+    "f32": model.FloatType(32),
+    "str": model.StrType(),
+    "bytes": model.BytesType(),
+    "any": model.AnyType(),
+}
 GENERICS = ("list", "tuple", "dict", "tensor")
 
 _NULL_HINT = "; write 'T?' for a T or null"
@@ -171,7 +172,7 @@ def _add(
         here, there = f" of group '{symbol.group}'", f" of group '{other.group}'"
     problems.add(
         place,
-        "duplicate-name",
+        DUPLICATE_NAME,
         f"{symbol.kind} {shown(symbol.name)}{here} has the name of "
         f"{with_article(other.kind)}{there} ({other.place}); rename one of them",
     )
@@ -186,11 +187,21 @@ def _check_collisions(scope: Scope, group: Section, problems: Problems) -> None:
         if other != symbol.name:
             problems.add(
                 imports.get(symbol.group, symbol.place),
-                "name-collision",
+                NAME_COLLISION,
                 f"types '{other}' and '{symbol.name}' are both "
                 f"'{names.snake_case(symbol.name)}' in snake_case, which names the generated "
                 "functions; rename one of them",
             )
+
+
+NAME_COLLISION = Rule(
+    "name-collision",
+    "two types are the same in snake_case",
+    "The generated functions are called after the types in snake_case, so that `UserMSG` and "
+    "`UserMsg` would share theirs.",
+    "rename one of the types.",
+    _check_collisions,
+)
 
 
 def _check_imports(
@@ -201,14 +212,14 @@ def _check_imports(
             if item.text == name:
                 problems.add(
                     item.place,
-                    "import-cycle",
+                    IMPORT_CYCLE,
                     f"group '{name}' imports itself; remove the import",
                 )
             elif item.text not in groups and item.text not in unread:
                 hint = did_you_mean(item.text, groups)
                 hint = hint or f"; no file {item.text}.yaml is there"
                 problems.add(
-                    item.place, "unknown-import", f"unknown group {item.shown}{hint}"
+                    item.place, UNKNOWN_IMPORT, f"unknown group {item.shown}{hint}"
                 )
     edges = {
         name: [each.text for each in section.names("imports") if each.text != name]
@@ -222,7 +233,24 @@ def _check_imports(
         )
         problems.add(
             place,
-            "import-cycle",
+            IMPORT_CYCLE,
             f"groups import each other in a circle: {' -> '.join(cycle)}; "
             "move the shared types to a group of their own",
         )
+
+
+UNKNOWN_IMPORT = Rule(
+    "unknown-import",
+    "a group imports another that is not there",
+    "Its types would be unknown wherever they are used.",
+    "correct the spelling, add the file of the group, or remove the import.",
+    _check_imports,
+)
+IMPORT_CYCLE = Rule(
+    "import-cycle",
+    "groups import each other in a circle",
+    "Generated modules import each other as their groups do, and Python modules that import each "
+    "other in a circle do not load.",
+    "move the shared types to a group of their own, which both import.",
+    _check_imports,
+)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.model import Type
+from msgen.codegen.schema.rule import Rule
 
 _KINDS: dict[type[Type], str] = {
     model.BoolType: "booleans",
@@ -40,6 +41,16 @@ def explain_ambiguity(option: Type, earlier: Iterable[Type]) -> str | None:
                 f"apart: both are {_kind(option)} in msgpack; {remedy}"
             )
     return None
+
+
+AMBIGUOUS_UNION = Rule(
+    "ambiguous-union",
+    "two alternatives of a union cannot be told apart",
+    "Alternatives have no tag on the wire, except for messages: a reader knows them by their "
+    "msgpack kind. Of two structs, or a string and another string, it could only guess.",
+    "keep one of them, or make messages of them, which have tags and may all stand in one union.",
+    explain_ambiguity,
+)
 
 
 def _kind(type_: Type) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 from msgen.codegen.schema.errors import Place, Problems
+from msgen.codegen.schema.rule import Rule
 
 from .events import read_events, split_lines
 from .nodes import Broken, Mapping, Node, Scalar, Sequence
@@ -56,7 +57,7 @@ class _Composer:
                 if documents == 2:
                     self._problems.add(
                         self._place(event.start_mark),
-                        "yaml-document",
+                        YAML_DOCUMENT,
                         "a second YAML document starts here; a schema file holds one group, "
                         "so move it to a file of its own",
                     )
@@ -70,7 +71,7 @@ class _Composer:
         if root is None or (isinstance(root, Scalar) and root.plain and not root.text):
             self._problems.add(
                 Place(self._path),
-                "yaml-document",
+                YAML_DOCUMENT,
                 "the file is empty; start it with 'group: <name>' or delete it",
             )
             return None
@@ -84,7 +85,7 @@ class _Composer:
         if isinstance(event, yaml.AliasEvent):
             self._problems.add(
                 place,
-                "yaml-alias",
+                YAML_ALIAS,
                 f"alias '*{event.anchor}': aliases are not part of the schema language; "
                 "repeat the value or declare a struct",
             )
@@ -92,14 +93,14 @@ class _Composer:
         if event.anchor is not None:
             self._problems.add(
                 place,
-                "yaml-anchor",
+                YAML_ANCHOR,
                 f"anchor '&{event.anchor}': anchors are not part of the schema language; remove it",
             )
         if event.tag is not None:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
             self._problems.add(
                 place,
-                "yaml-tag",
+                YAML_TAG,
                 f"tag '{tag}': tags are not part of the schema language; remove it",
             )
         if isinstance(event, yaml.ScalarEvent):
@@ -107,7 +108,7 @@ class _Composer:
         if depth == MAX_DEPTH:
             self._problems.add(
                 place,
-                "yaml-depth",
+                YAML_DEPTH,
                 f"nested more than {MAX_DEPTH} levels deep; flatten it",
             )
         if isinstance(event, yaml.MappingStartEvent):
@@ -118,7 +119,7 @@ class _Composer:
         if _SURROGATE.search(event.value):
             self._problems.add(
                 place,
-                "yaml-surrogate",
+                YAML_SURROGATE,
                 "half a surrogate pair stands in the text; write the character itself, or "
                 "its code point as \\U and 8 hex digits",
             )
@@ -149,7 +150,7 @@ class _Composer:
             if _is_merge(event):
                 self._problems.add(
                     self._place(event.start_mark),
-                    "yaml-merge",
+                    YAML_MERGE,
                     "merge key '<<': merges are not part of the schema language; write the "
                     "keys out",
                 )
@@ -168,7 +169,7 @@ class _Composer:
                 if isinstance(key, (Mapping, Sequence)):
                     self._problems.add(
                         key.place,
-                        "yaml-key",
+                        YAML_KEY,
                         "a list or mapping is used as a key; keys are strings: write a plain name",
                     )
         return Mapping(place, tuple(entries.values()), complete)
@@ -180,7 +181,7 @@ class _Composer:
         if implicit is not None:
             self._problems.add(
                 key.place,
-                "yaml-key",
+                YAML_KEY,
                 f"key {key.shown} is {implicit} to YAML, and keys are strings; {_key_remedy(key)}",
             )
             return False
@@ -188,7 +189,7 @@ class _Composer:
             first = entries[key.text][0].place
             self._problems.add(
                 key.place,
-                "yaml-duplicate-key",
+                YAML_DUPLICATE_KEY,
                 f"key {key.shown} stands twice, first on line {first.line}; keep one of them",
             )
             return False
@@ -237,3 +238,73 @@ def _key_remedy(key: Scalar) -> str:
     if _WORD.match(key.text):
         return "quote it or choose another name"
     return "write a name, or quote it where it is a key of a default"
+
+
+YAML_DOCUMENT = Rule(
+    "yaml-document",
+    "a file is empty, or holds a second YAML document",
+    "A file declares one group. Nothing would say what an empty file is for, and most tools read "
+    "the first document only, so a second one would pass unseen.",
+    "write one group per file, starting with `group: <name>`; delete a file that holds nothing.",
+    _Composer.document,
+)
+YAML_ALIAS = Rule(
+    "yaml-alias",
+    "a YAML alias (`*name`) stands for a value",
+    "What a line declares would stand somewhere else, and an edit there would change it unseen.",
+    "repeat the value; where several messages share fields, declare a struct.",
+    _Composer._node,
+)
+YAML_ANCHOR = Rule(
+    "yaml-anchor",
+    "a YAML anchor (`&name`) stands before a value",
+    "Anchors serve aliases and merges, which are not part of the schema language.",
+    "remove the anchor.",
+    _Composer._node,
+)
+YAML_TAG = Rule(
+    "yaml-tag",
+    "a YAML tag (`!name`, `!!str`) stands before a value",
+    "A tag changes how a value is read, so that `!!str 1` is not what it looks like. The key "
+    "under which a value stands decides its kind.",
+    "remove the tag; quote a value that is meant as a string.",
+    _Composer._node,
+)
+YAML_DEPTH = Rule(
+    "yaml-depth",
+    f"lists and mappings are nested more than {MAX_DEPTH} levels deep",
+    "No schema needs that many, and a file that has them is broken, or made to exhaust the stack.",
+    "write the value flat; in a default, leave the inner part to the defaults of its fields.",
+    _Composer._node,
+)
+YAML_SURROGATE = Rule(
+    "yaml-surrogate",
+    "a text holds half of a surrogate pair",
+    "Half a pair is no character: it cannot be written as UTF-8, neither into the generated module "
+    "nor onto the wire. It comes from `\\ud83d\\ude00` in double quotes, the way of JSON.",
+    "write the character itself, or its code point as `\\U` and 8 hex digits.",
+    _Composer._scalar,
+)
+YAML_MERGE = Rule(
+    "yaml-merge",
+    "a mapping takes in another by the merge key `<<`",
+    "The order of fields is their order on the wire, and a merge would add fields that do not "
+    "stand where they count.",
+    "write the keys out.",
+    _Composer._mapping,
+)
+YAML_KEY = Rule(
+    "yaml-key",
+    "a key is no string to YAML",
+    "YAML 1.1 reads `no` and `on` as booleans, `012` and `1:30` as numbers and `2024-01-01` as a "
+    "date, so that other tools would see another name. A list or mapping cannot be a name at all.",
+    "choose another name, or quote it.",
+    _Composer._key_is_fine,
+)
+YAML_DUPLICATE_KEY = Rule(
+    "yaml-duplicate-key",
+    "a key stands twice in one mapping",
+    "YAML parsers keep the last one, so that the first, such as a field, would vanish.",
+    "keep one of them, or rename one.",
+    _Composer._key_is_fine,
+)

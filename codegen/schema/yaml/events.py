@@ -1,6 +1,6 @@
-"""Text to the events of PyYAML, with syntax errors explained.
+"""Text to the events of PyYAML, or to one syntax error.
 
-The events come from libyaml when PyYAML was built with it. A syntax error is always explained by
+The events come from libyaml when PyYAML was built with it. A syntax error is always found again by
 the pure Python parser, so that neither the text of an error nor the validity of a schema depends
 on the machine.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 from msgen.codegen.schema.errors import Place, Problems
+from msgen.codegen.schema.rule import Rule
 
 _LINE_BREAKS = {
     "\x85": "a next-line character",
@@ -42,74 +43,13 @@ class PureLoader(yaml.SafeLoader):
         try:
             return super().scan_flow_scalar_non_spaces(double, start_mark)
         except (OverflowError, ValueError):
+            # PyYAML lets the error of chr() through.
             raise yaml.scanner.ScannerError(
-                None, None, "found an escape above U+10FFFF", self.get_mark()
+                None, None, "found an escape above \\U0010FFFF", self.get_mark()
             ) from None
 
 
 _FAST_LOADER: Any = getattr(yaml, "CSafeLoader", PureLoader)
-
-_EXPLANATIONS = (
-    (
-        r"expected ',' or '}', but got '\['",
-        "'[' ends the unquoted text before it; quote a type with brackets inside {...}, as in "
-        'type: "list[int]"',
-    ),
-    (
-        "expected ',' or '[]}]', but got '<stream end>'",
-        "the bracket that opens on line {line} is not closed; close it",
-    ),
-    (
-        "found unexpected end of stream",
-        "the quote that opens on line {line} is not closed; close it",
-    ),
-    (
-        "expected ',' or '[]}]', but got",
-        "{problem}; put a comma between the items, quote text with special characters, or close "
-        "the bracket that opens on line {line}",
-    ),
-    (r"found character '\\t'", "a tab; indent with spaces, not tabs"),
-    (
-        "found character (?P<char>'.') that cannot start",
-        "unquoted text cannot start with {char}; quote the text",
-    ),
-    (
-        "mapping values are not allowed",
-        "a ': ' stands in unquoted text, or the line above lacks its ':'; quote the text or add "
-        "the colon",
-    ),
-    (
-        "mapping keys are not allowed",
-        "a '?' stands where text begins; quote the text",
-    ),
-    (
-        "sequence entries are not allowed",
-        "a '- ' stands where no list can begin; start the list on a line of its own",
-    ),
-    (
-        "found unknown escape character '(?P<char>.)'",
-        r"unknown escape \{char} in double quotes; write \\ for a backslash, or use single quotes",
-    ),
-    (
-        "found an escape above",
-        r"an escape names no character; the largest is \U0010FFFF",
-    ),
-    (
-        "could not find expected ':'",
-        "line {line} lacks its ':' or a closing quote; write 'key: value'",
-    ),
-    ("but found ':'", "a ':' without a name before it; write the name"),
-    (
-        "expected <block end>|unindent|expected the node content",
-        "this line does not continue what stands above it; indent it as its neighbours are",
-    ),
-    ("undefined tag handle", "{problem}; tags are not part of the schema language"),
-    (
-        "incompatible YAML document",
-        "the %YAML line asks for another version; remove it",
-    ),
-)
-"""Pattern of PyYAML's problem to what it means and what to do; the first that is found counts."""
 
 
 def read_events(text: str, path: str, problems: Problems) -> list[Any] | None:
@@ -119,7 +59,7 @@ def read_events(text: str, path: str, problems: Problems) -> list[Any] | None:
         char = line_break[0]
         problems.add(
             place_at(text, line_break.start(), path),
-            "yaml-syntax",
+            YAML_SYNTAX,
             f"U+{ord(char):04X}, {_LINE_BREAKS[char]}, counts as a line break in YAML; remove it",
         )
         return None
@@ -131,16 +71,44 @@ def read_events(text: str, path: str, problems: Problems) -> list[Any] | None:
     try:
         return list(yaml.parse(text, Loader=PureLoader))
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        mark = error.problem_mark
         place = Place(path, mark.line + 1, mark.column + 1) if mark else Place(path)
-        problems.add(place, "yaml-syntax", f"not valid YAML: {_explain(error)}")
+        problems.add(place, YAML_SYNTAX, f"not valid YAML: {_explain(error)}")
     except yaml.reader.ReaderError as error:
         problems.add(
             place_at(text, error.position, path),
-            "yaml-syntax",
+            YAML_SYNTAX,
             f"character U+{ord(text[error.position]):04X} is not allowed in YAML; remove it",
         )
     return None
+
+
+def _explain(error: yaml.MarkedYAMLError) -> str:
+    """Say what PyYAML says, and what to look at."""
+    if error.problem == "expected ',' or '}', but got '['":
+        return (
+            "'[' ends the unquoted text before it; quote a type with brackets inside {...}, as in "
+            'type: "list[int]"'
+        )
+    text = error.problem or "it cannot be read"
+    if error.context_mark:
+        text += f" {error.context} that begins on line {error.context_mark.line + 1}"
+    return (
+        f"{text}; check indentation (spaces, no tabs), colons, brackets and quotes, and put text "
+        "with special characters in single quotes"
+    )
+
+
+YAML_SYNTAX = Rule(
+    "yaml-syntax",
+    "a file is not valid YAML",
+    "A file that cannot be parsed declares nothing, so what it holds is not checked either. The "
+    "text is that of the YAML parser, with the place at which it gave up: the cause is there or "
+    "shortly before.",
+    "close quotes and brackets, put text with special characters in single quotes, and indent with "
+    'spaces as the neighbours are; in {...} a type with brackets needs quotes: {type: "list[int]"}.',
+    read_events,
+)
 
 
 def split_lines(text: str) -> list[str]:
@@ -152,16 +120,3 @@ def place_at(text: str, index: int, path: str) -> Place:
     """Return the place of a character of a file's text."""
     lines = split_lines(text[:index])
     return Place(path, len(lines), len(lines[-1]) + 1)
-
-
-def _explain(error: yaml.MarkedYAMLError) -> str:
-    problem = error.problem or "it cannot be read"
-    opened = error.context_mark or error.problem_mark
-    for pattern, explanation in _EXPLANATIONS:
-        match = re.search(pattern, problem)
-        if match:
-            parts = {"line": opened.line + 1 if opened else 1, "problem": problem}
-            for name, part in {**parts, **match.groupdict()}.items():
-                explanation = explanation.replace(f"{{{name}}}", str(part))
-            return explanation
-    return problem

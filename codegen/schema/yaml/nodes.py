@@ -6,6 +6,7 @@ wanted.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,6 +14,9 @@ import yaml
 from msgen.codegen.schema.errors import Place
 from msgen.codegen.schema.texts import shown
 
+BOOLEANS = {"true": True, "false": False}
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)\Z")
 _IMPLICIT_NAMES = {
     "bool": "a boolean",
     "float": "a number",
@@ -39,6 +43,29 @@ class Scalar:
         if self.plain:
             return shown(self.text) if self.text else "empty"
         return shown(self.text, quote='"')
+
+    @property
+    def plain_text(self) -> str:
+        """The text of what stood without quotes, empty otherwise."""
+        return self.text if self.plain else ""
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is a decimal integer without quotes or leading zeros."""
+        return bool(_INTEGER.match(self.plain_text))
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it is one of YAML's words for null, an empty value aside."""
+        return bool(self.text) and self.implicit() == "null"
+
+    def integer(self, least: int, most: int) -> int | None:
+        """Return an integer's value, or None when it is out of range."""
+        # The widest integer has 20 characters, and Python refuses numbers of some thousand digits.
+        if len(self.text) > 20:
+            return None
+        number = int(self.text)
+        return number if least <= number <= most else None
 
     def implicit(self) -> str | None:
         """Say what plain YAML 1.1 would read this scalar as, None for a string."""
@@ -67,6 +94,8 @@ class Mapping:
     """False when an entry was refused and left out."""
 
     shown = "a mapping"
+    plain_text = ""
+    is_null = False
 
 
 @dataclass(frozen=True)
@@ -75,15 +104,19 @@ class Sequence:
     items: tuple[Node, ...]
 
     shown = "a list"
+    plain_text = ""
+    is_null = False
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A node that is a problem already, and about which nothing more is to be said."""
+    """A node about which a problem was reported already."""
 
     place: Place
 
     shown = "unreadable"
+    plain_text = ""
+    is_null = False
 
 
 Node: TypeAlias = Scalar | Mapping | Sequence | Broken
