@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _FORMATS = ("text", "json", "github", "sarif", "markdown")
 
 
-def _comparing(command: Callable[..., None]) -> Callable[..., None]:
+def _diff_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of commands that compare with older versions."""
     for option in (
         click.option(
@@ -63,7 +63,7 @@ def _comparing(command: Callable[..., None]) -> Callable[..., None]:
     metavar="WHAT",
     help="Compare with a git branch, tag or commit, a folder, or 'merge-base'.",
 )
-@_comparing
+@_diff_options
 @with_schema_errors
 def check(
     schema_dir: Path,
@@ -97,7 +97,7 @@ def check(
         lint=tuple(lint_schema(schema)),
         stale=tuple((each.kind, each.path.as_posix()) for each in stale),
     )
-    report = _compared(report, schema, against, transitive, allow_missing, known)
+    report = _with_diffs(report, schema, against, transitive, allow_missing, known)
     parts = [
         counted(len(report.lint), "lint finding"),
         f"{counted(len(report.stale), 'file')} out of date",
@@ -113,7 +113,7 @@ def check(
     metavar="WHAT",
     help="A git branch, tag or commit, or a folder.  [default: where this branch began]",
 )
-@_comparing
+@_diff_options
 @with_schema_errors
 def diff(
     schema_dir: Path,
@@ -140,11 +140,11 @@ def diff(
     known: Known = {}
     schema = load_schema(schema_dir, known)
     report = Report(schema_dir)
-    report = _compared(report, schema, against, transitive, allow_missing, known)
+    report = _with_diffs(report, schema, against, transitive, allow_missing, known)
     _end(report, format_, strict)
 
 
-def _compared(
+def _with_diffs(
     report: Report,
     schema: Schema,
     against: str | None,
@@ -171,10 +171,7 @@ def _compared(
     waivers = waivers if found else []
     judged, about = evolve.apply_waivers(found, waivers, date.today())
     return replace(
-        report,
-        comparisons=tuple(judged),
-        about_waivers=tuple(about),
-        skipped=tuple(skipped),
+        report, diffs=tuple(judged), about_waivers=tuple(about), skipped=tuple(skipped)
     )
 
 
@@ -188,7 +185,7 @@ def _end(report: Report, format_: str, strict: bool, head: str = "") -> NoReturn
 
     if format_ == "text":
         click.echo(text_report(report, coloured), nl=False, err=bool(head))
-        compared = report.comparisons or report.skipped
+        compared = report.diffs or report.skipped
         parts = [head, report.summary() if compared else ""]
         click.echo(": ".join(filter(None, parts)))
     else:

@@ -3,24 +3,24 @@
 `diff` takes two checked schemas. `changes` walks both and says what differs, judged by itself;
 `findings` adds whom each change concerns, whose fingerprint sees it, and so what breaks;
 `rollout` says which process goes first; `waivers` marks what `settings` says is wanted. Out comes a
-`Comparison`. The rows of the table of findings stand beside the functions that find them; `rules`
+`Diff`. The rows of the table of findings stand beside the functions that find them; `rules`
 collects them. May import `schema`; knows neither git nor how findings are printed.
 """
 
 from .changes import Change, ChangeRule
-from .comparison import (
+from .findings import diff
+from .outcome import (
     BROKEN,
     DEPLOYMENT,
     OK,
     REFUSED,
     SOURCE,
     WIRE,
-    Comparison,
+    Diff,
     Finding,
     GroupVerdict,
     Waiver,
 )
-from .findings import diff
 from .rules import RULES
 from .settings import UNKNOWN_RULE, load_waivers
 from .waivers import apply_waivers
@@ -36,7 +36,7 @@ __all__ = [
     "WIRE",
     "Change",
     "ChangeRule",
-    "Comparison",
+    "Diff",
     "Finding",
     "GroupVerdict",
     "Waiver",

@@ -11,8 +11,8 @@ from msgen.codegen.schema.errors import Place
 from msgen.codegen.schema.fingerprint import Fingerprints
 from msgen.codegen.schema.rule import ERROR
 
-from .changes import Change, ChangeRule, GroupPair, Node, Walk, compare_names, walk
-from .comparison import (
+from .changes import Change, ChangeRule, GroupPair, Node, Walk, diff_names, walk
+from .outcome import (
     BROKEN,
     DEPLOYMENT,
     NOTHING,
@@ -20,7 +20,7 @@ from .comparison import (
     REFUSED,
     SOURCE,
     WIRE,
-    Comparison,
+    Diff,
     Finding,
     GroupVerdict,
 )
@@ -33,7 +33,7 @@ _BOTH_REFUSED = (REFUSED, REFUSED)
 
 def diff(
     old: model.Schema, new: model.Schema, against: str = "", label: str = ""
-) -> Comparison:
+) -> Diff:
     """Compare two versions of a schema.
 
     Args:
@@ -43,7 +43,7 @@ def diff(
     Returns:
         Every finding, sorted by place, and a verdict for every group that both versions have.
     """
-    return _Judge(walk(old, new)).comparison(against, label)
+    return _Judge(walk(old, new)).diff(against, label)
 
 
 class _Judge:
@@ -63,12 +63,12 @@ class _Judge:
         self._by_group: defaultdict[GroupPair, list[_Ways]] = defaultdict(list)
         self._rollout = Rollout()
 
-    def comparison(self, against: str, label: str) -> Comparison:
+    def diff(self, against: str, label: str) -> Diff:
         findings = [*self._findings(), *self._unexplained()]
         findings.sort(key=_place_in_folder)
         verdicts = tuple(self._verdict(pair) for pair, _, _ in self._judged)
         text = self._rollout.text(of_several=True)
-        return Comparison(against, label, tuple(findings), verdicts, text)
+        return Diff(against, label, tuple(findings), verdicts, text)
 
     def _findings(self) -> Iterator[Finding]:
         found = self._found
@@ -83,7 +83,7 @@ class _Judge:
         for node, changes in found.changes.items():
             reached, counted = self._reached(node), self._counted(node)
             yield from (self._reaching(each, reached, counted) for each in changes)
-        for named, change in compare_names(found):
+        for named, change in diff_names(found):
             reached = [] if named is None else self._reached(named)
             yield self._reaching(change, reached, set())
 

@@ -14,7 +14,7 @@ from msgen.codegen.schema.sections import Section, read_section
 from msgen.codegen.schema.texts import shown
 from msgen.codegen.schema.yaml import parse_yaml
 
-from .comparison import Waiver
+from .outcome import Waiver
 from .rules import RULES
 
 

@@ -11,16 +11,16 @@ from msgen.codegen.schema.rule import ERROR, WARNING
 from msgen.codegen.schema.texts import shown
 
 from .changes import Change, ChangeRule
-from .comparison import Comparison, Finding, Waiver
+from .outcome import Diff, Finding, Waiver
 
 
 def apply_waivers(
-    comparisons: Sequence[Comparison], waivers: Sequence[Waiver], today: date
-) -> tuple[list[Comparison], list[Finding]]:
+    diffs: Sequence[Diff], waivers: Sequence[Waiver], today: date
+) -> tuple[list[Diff], list[Finding]]:
     """Mark the findings that a waiver allows.
 
     Returns:
-        The comparisons, and findings about waivers that expired or that fit nothing.
+        The diffs, and findings about waivers that expired or that fit nothing.
     """
     valid = [each for each in waivers if each.until >= today.isoformat()]
     used: set[Place] = set()
@@ -32,8 +32,7 @@ def apply_waivers(
         return replace(finding, waiver=waiver)
 
     result = [
-        replace(each, findings=tuple(map(judged, each.findings)))
-        for each in comparisons
+        replace(each, findings=tuple(map(judged, each.findings))) for each in diffs
     ]
     about = [waiver_expired(each) for each in waivers if each not in valid]
     about += [waiver_unused(each) for each in valid if each.place not in used]

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from msgen.codegen.evolve import Comparison, Finding
+from msgen.codegen.evolve import Diff, Finding
 from msgen.codegen.schema.errors import Place
 from msgen.codegen.schema.rule import ERROR, NOTE, WARNING
 
@@ -20,7 +20,7 @@ def json_report(report: Report) -> str:
     counts = report.counts()
     data = {
         "version": VERSION,
-        "comparisons": [_comparison(report, each) for each in report.comparisons],
+        "comparisons": [_diff(report, each) for each in report.diffs],
         "waivers": [_finding(report, each) for each in report.about_waivers],
         "skipped": report.skipped,
         "lint": [
@@ -41,13 +41,13 @@ def json_report(report: Report) -> str:
     return json.dumps(data, indent=2) + "\n"
 
 
-def _comparison(report: Report, comparison: Comparison) -> dict[str, Any]:
+def _diff(report: Report, diff: Diff) -> dict[str, Any]:
     return {
-        "against": comparison.against,
-        "label": comparison.label,
-        "rollout": comparison.rollout,
-        "groups": [asdict(each) for each in comparison.verdicts],
-        "findings": [_finding(report, each) for each in comparison.findings],
+        "against": diff.against,
+        "label": diff.label,
+        "rollout": diff.rollout,
+        "groups": [asdict(each) for each in diff.verdicts],
+        "findings": [_finding(report, each) for each in diff.findings],
     }
 
 

@@ -15,13 +15,13 @@ def markdown_report(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     yield f"**msgen: {report.summary()}**"
-    for comparison in report.comparisons:
-        title = _cell(heading(comparison))
+    for diff in report.diffs:
+        title = _cell(heading(diff))
         yield from ("", f"### {title[:1].upper()}{title[1:]}", "")
-        if comparison.verdicts:
+        if diff.verdicts:
             yield "| group | new readers of old messages | old readers of new messages | roll out |"
             yield "|---|---|---|---|"
-            for each in comparison.verdicts:
+            for each in diff.verdicts:
                 cells = (
                     each.group,
                     each.new_reads_old,
@@ -30,8 +30,8 @@ def _lines(report: Report) -> Iterator[str]:
                 )
                 yield f"| {' | '.join(map(_cell, cells))} |"
             yield ""
-        yield from _table(report, map(report.result, comparison.findings))
-    others = list(replace(report, comparisons=()).results())
+        yield from _table(report, map(report.result, diff.findings))
+    others = list(replace(report, diffs=()).results())
     if others:
         yield from ("", "### The schema of today", "")
         yield from _table(report, others)

@@ -27,16 +27,16 @@ def _lines(report: Report, colour: Callable[[str], str]) -> Iterator[str]:
         yield f"run 'msgen build {report.schema_dir.as_posix()}' to bring them up to date"
     for text in report.skipped:
         yield f"not compared: {text}"
-    for comparison in report.comparisons:
-        if not comparison.findings:
-            yield f"{heading(comparison)}: no findings"
+    for diff in report.diffs:
+        if not diff.findings:
+            yield f"{heading(diff)}: no findings"
             continue
-        yield heading(comparison)
-        for result in map(report.result, comparison.findings):
+        yield heading(diff)
+        for result in map(report.result, diff.findings):
             yield line(result)
             yield from (f"    {each}" for each in result.details)
-        for verdict in comparison.verdicts:
+        for verdict in diff.verdicts:
             if (verdict.new_reads_old, verdict.old_reads_new) != (OK, OK):
                 yield verdict_line(verdict)
-        yield f"roll out: {comparison.rollout}"
+        yield f"roll out: {diff.rollout}"
     yield from map(line, map(report.result, report.about_waivers))

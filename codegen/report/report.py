@@ -1,4 +1,4 @@
-"""One report of a run: comparisons with older versions, lint, and modules that are out of date."""
+"""One report of a run: diffs with older versions, lint, and modules that are out of date."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from msgen.codegen.evolve import Comparison, Finding
+from msgen.codegen.evolve import Diff, Finding
 from msgen.codegen.schema.errors import Place, Problem
 from msgen.codegen.schema.rule import ERROR, NOTE, WARNING, Rule
 from msgen.codegen.schema.texts import counted
@@ -49,13 +49,13 @@ class Report:
 
     Attributes:
         schema_dir: the schema folder, as the user gave it.
-        about_waivers: findings about waivers, which are of no comparison.
+        about_waivers: findings about waivers, which are of no diff.
         skipped: versions that could not be compared, with the reason.
         stale: kind and path of generated files that are not up to date.
     """
 
     schema_dir: Path
-    comparisons: tuple[Comparison, ...] = ()
+    diffs: tuple[Diff, ...] = ()
     about_waivers: tuple[Finding, ...] = ()
     skipped: tuple[str, ...] = ()
     lint: tuple[Problem, ...] = ()
@@ -65,8 +65,8 @@ class Report:
         """Yield all results, in the order in which a reader wants them."""
         yield from self.lint_results()
         yield from self.stale_modules()
-        for comparison in self.comparisons:
-            yield from map(self.result, comparison.findings)
+        for diff in self.diffs:
+            yield from map(self.result, diff.findings)
         yield from map(self.result, self.about_waivers)
 
     def lint_results(self) -> Iterator[Result]:
@@ -81,7 +81,7 @@ class Report:
             yield Result(ERROR, STALE_MODULE, Place(path), text, path)
 
     def result(self, finding: Finding) -> Result:
-        """Return a finding of a comparison as a result."""
+        """Return a finding of a diff as a result."""
         change = finding.change
         place = self.located(change.place)
         return Result(

@@ -11,7 +11,7 @@ from msgen.codegen.evolve import (
     REFUSED,
     SOURCE,
     WIRE,
-    Comparison,
+    Diff,
     Finding,
     GroupVerdict,
 )
@@ -100,6 +100,6 @@ def verdict_line(verdict: GroupVerdict) -> str:
     return f"group {verdict.group}: {what}; roll out: {verdict.rollout}"
 
 
-def heading(comparison: Comparison) -> str:
+def heading(diff: Diff) -> str:
     """`against main (1a2b3c4d5e6f)`."""
-    return f"against {comparison.against} ({comparison.label})"
+    return f"against {diff.against} ({diff.label})"

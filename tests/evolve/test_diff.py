@@ -12,7 +12,7 @@ from msgen.codegen.evolve import (
     OK,
     REFUSED,
     RULES,
-    Comparison,
+    Diff,
     Finding,
     diff,
 )
@@ -56,7 +56,7 @@ messages:
 ALL = {"types": TYPES, "first": FIRST, "second": SECOND}
 
 
-def compared(old: Mapping[str, str], new: Mapping[str, str]) -> Comparison:
+def compared(old: Mapping[str, str], new: Mapping[str, str]) -> Diff:
     return diff(schema_of(old), schema_of(new))
 
 
@@ -73,12 +73,12 @@ def changed(files: Mapping[str, str], *edits: tuple[str, str, str]) -> dict[str,
     return new
 
 
-def only(found: Comparison) -> Finding:
+def only(found: Diff) -> Finding:
     (finding,) = found.findings
     return finding
 
 
-def rules(found: Comparison) -> list[str]:
+def rules(found: Diff) -> list[str]:
     return [each.change.rule.id for each in found.findings]
 
 

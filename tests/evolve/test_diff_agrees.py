@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from building import Built, built_in_memory
 from edits import edited, load, random_files
-from msgen.codegen.evolve import OK, REFUSED, Comparison
+from msgen.codegen.evolve import OK, REFUSED, Diff
 from msgen.codegen.evolve.findings import diff
 from msgen.codegen.history.layouts import NO_DIFFERENCE, Layouts
 from msgen.codegen.schema import model
@@ -135,7 +135,7 @@ def check_direction(
     writer: Built,
     reader: Built,
     way: str,
-    found: Comparison,
+    found: Diff,
     label: str,
     choose: random.Random,
     tally: Tally,

@@ -100,7 +100,7 @@ def test_a_schema_without_waivers_has_none(folder: Path) -> None:
         assert load_waivers(folder) == []
 
 
-def test_a_waiver_is_not_unused_where_nothing_was_compared(
+def test_a_waiver_is_not_unused_where_nothing_was_with_diffs(
     folder: Path, tmp_path: Path
 ) -> None:
     git = init(tmp_path / "repository")

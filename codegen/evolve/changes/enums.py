@@ -20,7 +20,7 @@ from .pairs import (
 )
 
 
-def compare_enums(
+def diff_enums(
     old: model.Enum, new: model.Enum, known_version: int | None, is_key: bool
 ) -> Iterator[Change]:
     """Yield the changes of an enum.

@@ -12,19 +12,17 @@ from msgen.codegen.schema.rule import NOTE, WARNING
 from .change import Change, ChangeRule, Delta, Ref, find_all
 from .defaults import DEFAULT_CHANGED, DEFAULT_REMOVED
 from .pairs import SINCE_LOWERED, SINCE_RAISED, Both, renamed
-from .types import FIELD_RETYPED, Held, TypeComparer
+from .types import FIELD_RETYPED, Held, TypeDiffer
 
 
-def compare_field(
-    both: Both[model.Field], types: TypeComparer
-) -> Iterator[Change | Held]:
+def diff_field(both: Both[model.Field], types: TypeDiffer) -> Iterator[Change | Held]:
     """Yield the changes of a field, and the declared types that it holds."""
     old, new = both.old, both.new
     if _is_same(old, new):
         return
     yield from find_all(_OF_BOTH, both)
     retyped = False
-    for found in types.compare(both):
+    for found in types.diff(both):
         if isinstance(found, Delta):
             retyped = retyped or found.rule is FIELD_RETYPED
             yield type_changed(both, found)

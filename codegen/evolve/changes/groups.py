@@ -12,7 +12,7 @@ from .pairing import GroupPair
 from .pairs import Both
 
 
-def compare_group(pair: GroupPair) -> Iterator[Change]:
+def diff_group(pair: GroupPair) -> Iterator[Change]:
     """Yield the changes of a group as a whole."""
     if pair.old is None:
         yield from group_added(pair.either)

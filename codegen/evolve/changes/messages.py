@@ -37,7 +37,7 @@ class MessagePair:
     is_same: bool = False
 
 
-def compare_messages(pair: GroupPair) -> Iterator[MessagePair]:
+def diff_messages(pair: GroupPair) -> Iterator[MessagePair]:
     """Pair the messages of a group by name, and what is left by tag."""
     olds = pair.old.messages if pair.old else ()
     news = pair.new.messages if pair.new else ()

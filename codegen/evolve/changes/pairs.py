@@ -1,4 +1,4 @@
-"""What all comparers share: a thing in both versions, and changes of it; `since` and `was`."""
+"""What the files beside share: a thing in both versions, and changes of it; `since` and `was`."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from .pairing import Alignment
 from .pairs import Both, RecordPair, since_wrong_version
 
 
-def compare_slots(pair: RecordPair, aligned: Alignment) -> Iterator[Change]:
+def diff_slots(pair: RecordPair, aligned: Alignment) -> Iterator[Change]:
     """Yield what became of the slots: moved, taken by another field, new, or gone."""
     olds, news = pair.old.fields, pair.new.fields
     for i, j in aligned.moved:

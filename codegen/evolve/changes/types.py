@@ -58,8 +58,8 @@ class _Where:
 
 
 @dataclass(frozen=True)
-class TypeComparer:
-    """Compares the types of fields of two schemas.
+class TypeDiffer:
+    """Finds how the types of fields of two schemas differ.
 
     Attributes:
         new_of: messages that are one message in both versions.
@@ -69,18 +69,18 @@ class TypeComparer:
     new: model.Schema
     new_of: Mapping[model.MessageType, model.MessageType]
 
-    def compare(self, field: Both[model.Field]) -> Iterator[Delta | Held]:
+    def diff(self, field: Both[model.Field]) -> Iterator[Delta | Held]:
         """Yield the differences, and the declared types that are in both."""
         at = _Where(field, field.old.since == field.new.since == 1)
-        return self._compare(field.old.type, field.new.type, at)
+        return self._parts(field.old.type, field.new.type, at)
 
-    def _compare(self, old: Type, new: Type, at: _Where) -> Iterator[Delta | Held]:
+    def _parts(self, old: Type, new: Type, at: _Where) -> Iterator[Delta | Held]:
         if isinstance(old, model.AnyType) or isinstance(new, model.AnyType):
             if old != new:
                 yield from field_retyped(old, new)
         elif isinstance(old, model.NullableType) or isinstance(new, model.NullableType):
             yield from nullable_changed(old, new)
-            yield from self._compare(_bare(old), _bare(new), at)
+            yield from self._parts(_bare(old), _bare(new), at)
         elif isinstance(old, model.UnionType) or isinstance(new, model.UnionType):
             yield from self._union(old, new, at)
         elif type(old) is not type(new):
@@ -94,12 +94,12 @@ class TypeComparer:
                 yield from field_retyped(old, new)
             else:
                 for first, second in zip(old.items, new.items):
-                    yield from self._compare(first, second, at)
+                    yield from self._parts(first, second, at)
         elif isinstance(old, model.ListType) and isinstance(new, model.ListType):
-            yield from self._compare(old.item, new.item, at)
+            yield from self._parts(old.item, new.item, at)
         elif isinstance(old, model.DictType) and isinstance(new, model.DictType):
-            yield from self._compare(old.key, new.key, replace(at, is_key=True))
-            yield from self._compare(old.value, new.value, at)
+            yield from self._parts(old.key, new.key, replace(at, is_key=True))
+            yield from self._parts(old.value, new.value, at)
         elif isinstance(old, model.MessageType) and self.new_of.get(old) != new:
             yield from field_retyped(old, new)
         elif isinstance(old, Ref) and isinstance(new, Ref):
@@ -131,7 +131,7 @@ class TypeComparer:
         for first, second in pairs:
             counts = _counts(first, self.old) and _counts(second, self.new)
             here = replace(inside, counts=at.counts and counts)
-            yield from self._compare(first, second, here)
+            yield from self._parts(first, second, here)
 
     def _matches(self, old: Type, new: Type) -> bool:
         """Say whether two alternatives are one, as readers tell alternatives apart."""
@@ -173,7 +173,7 @@ UNION_CHANGED = ChangeRule(
     f"{COUNTED}the side without an alternative refuses it, and a payload that may travel in a "
     "frame is taken for an integer, since in a union it may not.",
     "upgrade the side that reads the wider union first, or add a field at the end.",
-    finder=TypeComparer.union_changed,
+    finder=TypeDiffer.union_changed,
     misread=True,
 )
 UNION_EXTENDED = ChangeRule(
@@ -182,7 +182,7 @@ UNION_EXTENDED = ChangeRule(
     "Messages with `since` are not in the fingerprint, and may join a union without changing "
     "it. Readers that do not know the message refuse all of the one that holds it.",
     "send the new message there when all readers know it: upgrade the receiver first.",
-    finder=TypeComparer.union_changed,
+    finder=TypeDiffer.union_changed,
     severity=WARNING,
     harmless=NOTE,
     before="messages:\n  Plan: {tag: 1, fields: {steps: 'list[Run]'}}\n  Run: {tag: 2}",

@@ -16,15 +16,15 @@ from functools import cached_property
 from msgen.codegen.schema import model
 
 from .change import Change, Node
-from .enums import compare_enums
-from .fields import compare_field
-from .groups import compare_group
-from .messages import compare_messages
+from .enums import diff_enums
+from .fields import diff_field
+from .groups import diff_group
+from .messages import diff_messages
 from .pairing import GroupPair, align_fields, pair_groups
 from .pairs import RecordPair
-from .slots import compare_slots
+from .slots import diff_slots
 from .tensors import dim_symbol_changed
-from .types import Held, TypeComparer
+from .types import Held, TypeDiffer
 
 
 @dataclass
@@ -80,13 +80,13 @@ class _Walker:
     def __init__(self, found: Walk) -> None:
         self.found = found
         self._new_of: dict[model.MessageType, model.MessageType] = {}
-        self._types = TypeComparer(found.old, found.new, self._new_of)
+        self._types = TypeDiffer(found.old, found.new, self._new_of)
         self._todo: list[Node] = []
 
     def run(self) -> None:
         found = self.found
         for pair in found.groups:
-            found.group_changes += ((pair, change) for change in compare_group(pair))
+            found.group_changes += ((pair, change) for change in diff_group(pair))
             self._messages(pair)
         while self._todo:
             node = self._todo.pop()
@@ -97,7 +97,7 @@ class _Walker:
                 old, new = found.old.enum(node.old), found.new.enum(node.new)
                 is_key = any(each.is_key for each in held)
                 version = self._known_version(node)
-                self._note(node, compare_enums(old, new, version, is_key))
+                self._note(node, diff_enums(old, new, version, is_key))
 
     def _note(self, node: Node, changes: Iterator[Change]) -> None:
         for change in changes:
@@ -105,7 +105,7 @@ class _Walker:
 
     def _messages(self, pair: GroupPair) -> None:
         found = self.found
-        pairs = list(compare_messages(pair))
+        pairs = list(diff_messages(pair))
         for each in pairs:
             node = each.node
             found.messages[node] = pair
@@ -155,8 +155,8 @@ class _Walker:
         kept = sorted((*aligned.kept, *aligned.moved), key=lambda each: each[1])
         both = [pair.both(pair.old.fields[i], pair.new.fields[j]) for i, j in kept]
         for each in both:
-            yield from compare_field(each, self._types)
-        yield from compare_slots(pair, aligned)
+            yield from diff_field(each, self._types)
+        yield from diff_slots(pair, aligned)
         alive = [each for each in both if not each.old.removed and not each.new.removed]
         yield from dim_symbol_changed(alive)
 

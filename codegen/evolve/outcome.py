@@ -78,7 +78,7 @@ class GroupVerdict:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Diff:
     """Two versions of a schema, compared.
 
     Attributes:
