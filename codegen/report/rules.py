@@ -13,15 +13,18 @@ from msgen.codegen.schema.rules import RULES as SCHEMA_RULES
 from .report import STALE_MODULE
 
 LISTS: dict[str, tuple[Rule, ...]] = {
-    "every command that reads a schema": (
+    "errors of the files in a schema folder": (
         *(rule for rule in SCHEMA_RULES if rule.severity == ERROR),
         LAYOUTS_WRONG,
         UNKNOWN_RULE,
     ),
-    "check": (*(rule for rule in SCHEMA_RULES if rule.severity != ERROR), STALE_MODULE),
-    "diff, and check --against": tuple(CHANGE_RULES.values()),
+    "findings of check": (
+        *(rule for rule in SCHEMA_RULES if rule.severity != ERROR),
+        STALE_MODULE,
+    ),
+    "findings of diff, and of check --against": tuple(CHANGE_RULES.values()),
 }
-"""Which commands find it, to the rules in their order."""
+"""Where they are told, to the rules in their order."""
 RULES: dict[str, Rule] = {rule.id: rule for rules in LISTS.values() for rule in rules}
 
 

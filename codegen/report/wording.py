@@ -15,6 +15,7 @@ from msgen.codegen.evolve import (
     Finding,
     GroupVerdict,
 )
+from msgen.codegen.evolve.changes.groups import GROUP_REMOVED
 from msgen.codegen.schema.errors import Place
 
 
@@ -44,7 +45,7 @@ def _meaning(finding: Finding) -> str:
             f"wire: the fingerprint of {_shortened(finding.groups)} changes, so old and new builds "
             "refuse each other's messages"
         )
-    if finding.change.rule.id == "GROUP_REMOVED" and BROKEN in ways:
+    if finding.change.rule is GROUP_REMOVED and BROKEN in ways:
         return "wire: nobody reads what senders that are not upgraded send"
     if BROKEN in ways or REFUSED in ways:
         how = (

@@ -97,7 +97,7 @@ def test_a_name_that_is_almost_an_id_is_told_as_it_is_spelled() -> None:
     )
 
 
-def test_rules_are_listed_by_the_commands_that_find_them() -> None:
+def test_rules_are_listed_by_where_they_are_told() -> None:
     lines = CliRunner().invoke(main, ["rules"]).stdout.splitlines()
     assert [line[:-1] for line in lines if line.endswith(":")] == list(LISTS)
     named = [line.split()[0] for line in lines if line.split()[:1] and "  " in line]
