@@ -46,19 +46,19 @@ def _empty_groups(group: model.Group) -> Iterator[Problem]:
 
 def _unused_types(schema: model.Schema) -> Iterator[Problem]:
     reached: set[model.Type] = set()
-    todo: list[model.Record] = [
-        m for group in schema.groups.values() for m in group.messages
-    ]
-    while todo:
-        for field in todo.pop().fields:
-            for part in model.walk(field.type):
-                if (
-                    isinstance(part, (model.StructType, model.EnumType))
-                    and part not in reached
-                ):
-                    reached.add(part)
-                    if isinstance(part, model.StructType):
-                        todo.append(schema.record(part))
+    records: list[model.Record] = []
+    for group in schema.groups.values():
+        records += group.messages
+    while records:
+        held = {
+            part
+            for field in records.pop().fields
+            for part in model.walk(field.type)
+            if isinstance(part, (model.StructType, model.EnumType))
+        }
+        new = held - reached
+        reached |= new
+        records += [schema.record(r) for r in new if isinstance(r, model.StructType)]
     for group in schema.groups.values():
         for what, declared in (("struct", group.structs), ("enum", group.enums)):
             for each in declared:
@@ -73,7 +73,7 @@ def _unused_types(schema: model.Schema) -> Iterator[Problem]:
 UNUSED_IMPORT = Rule(
     "unused-import",
     "an import of which nothing is used",
-    "The generated module imports for nothing, and a reader looks for a use that is not there.",
+    "Readers look for a use that is not there, and a group that is imported cannot import this one.",
     "remove the import.",
     _unused_imports,
     WARNING,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeAlias
 
@@ -101,123 +100,119 @@ def _load(
     problems: Problems,
     known: Known,
 ) -> model.Schema:
-    files = _Files(label, problems, known)
-    files.read(sources)
-    scopes = build_scopes(files.groups, files.unread, problems)
-    built = build_groups(files.groups, scopes, problems)
+    groups, unread = _read_groups(sources, problems, known)
+    if not groups and not problems.found:
+        problems.add(
+            Place(label),
+            NO_SCHEMA,
+            f"no {SUFFIX} file in this folder; 'msgen init' makes a first one",
+        )
+    scopes = build_scopes(groups, unread, problems)
+    built = build_groups(groups, scopes, problems)
     problems.raise_if_any()
     check_recursion(built, problems)
     problems.raise_if_any()
     return model.Schema(name, built)
 
 
-@dataclass
-class _Files:
-    """The files of a schema folder."""
-
-    label: str
-    problems: Problems
-    known: Known
-    groups: dict[str, Section] = field(default_factory=dict)
-    unread: set[str] = field(default_factory=set)
-    """Names of files that were found but hold no group that could be read."""
-
-    def read(self, sources: Iterable[_Source]) -> None:
-        for source in sources:
-            # Editors and version control keep files of their own beside the schema.
-            if source.path.suffix not in (SUFFIX, ".yml") or any(
-                part.startswith(".") for part in source.path.parts
-            ):
-                continue
-            if str(source.path) == SETTINGS_FILE:
-                self._check_settings(source)
-            else:
-                self._read_file(source)
-        if not self.groups and not self.problems.found:
-            self.problems.add(
-                Place(self.label),
-                NO_SCHEMA,
-                f"no {SUFFIX} file in this folder; 'msgen init' makes a first one",
-            )
-
-    def _check_settings(self, source: _Source) -> None:
-        """Refuse a group in the file of settings, which would pass unseen."""
-        text = self._read_text(source) or ""
-        for number, line in enumerate(text.split("\n"), 1):
-            if line.startswith("group:"):
-                self.problems.add(
-                    Place(source.label, number),
-                    GROUP_FILE,
-                    f"{SETTINGS_FILE} holds waivers and no group; rename the group and its file",
-                )
-
-    def _read_file(self, source: _Source) -> None:
+def _read_groups(
+    sources: Iterable[_Source], problems: Problems, known: Known
+) -> tuple[dict[str, Section], set[str]]:
+    """Return the groups by name, and the names of files that hold no group of their name."""
+    groups: dict[str, Section] = {}
+    unread: set[str] = set()
+    for source in sources:
         path = source.path
-        direct = len(path.parts) == 1
-        if path.suffix != SUFFIX or not direct:
-            self.unread.add(path.stem)
-            remedy = f"rename it to {path.stem}{SUFFIX}" if direct else "move it there"
-            self.problems.add(
-                Place(source.label),
-                FILE_PLACE,
-                f"schema files are named <group>{SUFFIX} and stand directly in the schema folder; "
-                f"{remedy}",
-            )
-            return
-        section = self._read_group(source)
-        if section is None:
-            self.unread.add(path.stem)
-            return
-        name = section.text("group") or path.stem
-        if name == path.stem:
-            self.groups[name] = section
-        else:
-            self.unread.add(path.stem)
-            self.groups.setdefault(name, section)
+        # Editors and version control keep files of their own beside the schema.
+        hidden = any(part.startswith(".") for part in path.parts)
+        if hidden or path.suffix not in (SUFFIX, ".yml"):
+            continue
+        if str(path) == SETTINGS_FILE:
+            _check_settings(source, problems)
+            continue
+        section = None
+        if _is_in_place(source, problems):
+            section = _read_group(source, problems, known)
+        name = "" if section is None else section.text("group") or path.stem
+        if name != path.stem:
+            unread.add(path.stem)
+        if section is not None and (name == path.stem or name not in groups):
+            groups[name] = section
+    return groups, unread
 
-    def _read_group(self, source: _Source) -> Section | None:
-        path, label = source.path, source.label
-        text = self._read_text(source)
-        if text is not None and (path.name, text) in self.known:
-            return self.known[path.name, text]
-        before = len(self.problems.found)
-        node = None if text is None else parse_yaml(text, label, self.problems)
-        if node is None:
-            return None
-        section = read_section("group", path.stem, node.place, node, self.problems)
-        if "group" in section:
-            name = section.text("group")
-            place = section.place_of("group")
-            names.check_group_name(name, "group", place, self.problems)
-            if name != path.stem:
-                self.problems.add(
-                    place,
-                    GROUP_FILE,
-                    f"group {shown(name)} stands in {path.name}; the file of a group is named "
-                    f"after it: rename the file to {name}{SUFFIX} or the group to '{path.stem}'",
-                )
-        if text is not None and len(self.problems.found) == before:
-            self.known[path.name, text] = section
-        return section
 
-    def _read_text(self, source: _Source) -> str | None:
-        try:
-            text = source.read().decode("utf-8-sig")
-            return text.replace("\r\n", "\n").replace("\r", "\n")
-        except OSError as error:
-            self.problems.add(
-                Place(source.label),
-                UNREADABLE_FILE,
-                f"cannot be read: {error.strerror}; make it a readable file or remove it",
+def _is_in_place(source: _Source, problems: Problems) -> bool:
+    direct = len(source.path.parts) == 1
+    if direct and source.path.suffix == SUFFIX:
+        return True
+    remedy = f"rename it to {source.path.stem}{SUFFIX}" if direct else "move it there"
+    problems.add(
+        Place(source.label),
+        FILE_PLACE,
+        f"schema files are named <group>{SUFFIX} and stand directly in the schema folder; "
+        f"{remedy}",
+    )
+    return False
+
+
+def _check_settings(source: _Source, problems: Problems) -> None:
+    """Refuse a group in the file of settings, where nobody would read it."""
+    text = _read_text(source, problems) or ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("group:"):
+            problems.add(
+                Place(source.label, number),
+                GROUP_FILE,
+                f"{SETTINGS_FILE} holds waivers and no group; rename the group and its file",
             )
-        except UnicodeDecodeError as error:
-            before = error.object[: error.start].decode("utf-8")
-            self.problems.add(
-                place_at(before, len(before), source.label),
-                ENCODING,
-                f"byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8",
-            )
+
+
+def _read_group(source: _Source, problems: Problems, known: Known) -> Section | None:
+    stem, file = source.path.stem, source.path.name
+    text = _read_text(source, problems)
+    if text is None:
         return None
+    if (file, text) in known:
+        return known[file, text]
+    before = len(problems.found)
+    node = parse_yaml(text, source.label, problems)
+    if node is None:
+        return None
+    section = read_section("group", stem, node.place, node, problems)
+    if "group" in section:
+        name = section.text("group")
+        place = section.place_of("group")
+        names.check_name("group", name, place, problems)
+        if name != stem:
+            problems.add(
+                place,
+                GROUP_FILE,
+                f"group {shown(name)} stands in {file}; the file of a group is named after it: "
+                f"rename the file to {name}{SUFFIX} or the group to '{stem}'",
+            )
+    if len(problems.found) == before:
+        known[file, text] = section
+    return section
+
+
+def _read_text(source: _Source, problems: Problems) -> str | None:
+    try:
+        text = source.read().decode("utf-8-sig")
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+    except OSError as error:
+        problems.add(
+            Place(source.label),
+            UNREADABLE_FILE,
+            f"cannot be read: {error.strerror}; make it a readable file or remove it",
+        )
+    except UnicodeDecodeError as error:
+        before = error.object[: error.start].decode("utf-8")
+        problems.add(
+            place_at(before, len(before), source.label),
+            ENCODING,
+            f"byte 0x{error.object[error.start]:02x} is not UTF-8; save the file as UTF-8",
+        )
+    return None
 
 
 NO_SCHEMA = Rule(
@@ -237,9 +232,9 @@ FOLDER_NAME = Rule(
 FILE_PLACE = Rule(
     "file-place",
     "a YAML file is not where schema files stand, or not named as they are",
-    "It would not be read, and the group in it would be missing without a word.",
+    "It would not be read, and the group in it would silently be missing.",
     f"put it directly into the schema folder as `<group>{SUFFIX}`, or take it out of there.",
-    _Files._read_file,
+    _is_in_place,
 )
 GROUP_FILE = Rule(
     "group-file",
@@ -247,19 +242,19 @@ GROUP_FILE = Rule(
     "A reader would look for the group in another file, and two files could claim one name. "
     f"{SETTINGS_FILE} holds settings, so that no group can have its name.",
     "rename the file or the group.",
-    _Files._read_group,
+    _read_group,
 )
 UNREADABLE_FILE = Rule(
     "unreadable-file",
     "a file cannot be read",
     "What it declares is unknown, so nothing of the schema can be generated.",
     "make it a readable file, or remove it; a link may lead nowhere.",
-    _Files._read_text,
+    _read_text,
 )
 ENCODING = Rule(
     "encoding",
     "a file is not UTF-8",
-    "Names and texts would be read as other ones than were written.",
+    "Read in another encoding, names and texts are not what their author wrote.",
     "save the file as UTF-8.",
-    _Files._read_text,
+    _read_text,
 )

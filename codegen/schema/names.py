@@ -12,36 +12,18 @@ from .errors import Place, Problems
 from .rule import Rule
 from .texts import shown
 
-# Reserved names, to why they are.
 _LIKE_DIGITS = dict.fromkeys("lIO", "reads like a digit, and linters refuse it")
-_FIELDS = {
-    **_LIKE_DIGITS,
-    # dataclasses would take the method that every class has for the field's default.
-    "mro": "is a method of every Python class",
-}
-_FIELDS_OF_MESSAGES = {
-    **_FIELDS,
-    **dict.fromkeys(("decoder", "encoder"), "is a method of every message"),
-}
 # A fixed list of attributes of enum.IntEnum, so that a schema is valid or not whatever the Python
 # version.
-_MEMBERS = {
-    **_LIKE_DIGITS,
-    **dict.fromkeys(
-        (
-            *(
-                "as_integer_ratio",
-                "bit_count",
-                "bit_length",
-                "conjugate",
-                "denominator",
-            ),
-            *("from_bytes", "imag", "is_integer", "mro", "name", "numerator", "real"),
-            *("to_bytes", "value"),
-        ),
-        "is an attribute of every Python enum",
+_ENUM_ATTRIBUTES = dict.fromkeys(
+    (
+        *("as_integer_ratio", "bit_count", "bit_length", "conjugate", "denominator"),
+        *("from_bytes", "imag", "is_integer", "mro", "name", "numerator", "real"),
+        *("to_bytes", "value"),
     ),
-}
+    "is an attribute of every Python enum",
+)
+MESSAGE_METHODS = dict.fromkeys(("decoder", "encoder"), "is a method of every message")
 
 
 def pascal_case(snake: str) -> str:
@@ -83,43 +65,76 @@ def _as_pascal(name: str) -> str:
 
 @dataclass(frozen=True)
 class _Style:
-    """How the names of one kind of thing are written."""
+    """How the names of one kind of thing are written, and which are reserved, to why."""
 
     pattern: re.Pattern[str]
     rule: str
     convert: Callable[[str], str]
+    reserved: Mapping[str, str]
 
 
 _TYPE = _Style(
     re.compile(r"[A-Z][A-Za-z0-9]*\Z"),
     "type names are PascalCase in ASCII letters and digits",
     _as_pascal,
+    _LIKE_DIGITS,
 )
 _FIELD = _Style(
     re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*\Z"),
     "field names are snake_case in ASCII letters and digits",
     _as_snake,
+    # dataclasses would take the method that every class has for the field's default.
+    {**_LIKE_DIGITS, "mro": "is a method of every Python class"},
 )
 _MEMBER = _Style(
     re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*\Z"),
     "enum members are ASCII letters, digits and single underscores",
     _as_snake,
+    {**_LIKE_DIGITS, **_ENUM_ATTRIBUTES},
 )
 _GROUP = _Style(
     _FIELD.pattern,
     "names of groups and processes are snake_case in ASCII letters and digits",
     _as_snake,
+    {},
 )
+_STYLES = {
+    **dict.fromkeys(("enum", "message", "struct"), _TYPE),
+    **dict.fromkeys(("group", "receiver", "sender"), _GROUP),
+    "field": _FIELD,
+    "member": _MEMBER,
+}
 
 
-def check_type_name(
-    name: str, what: str, group: str, place: Place, problems: Problems
+def check_name(
+    kind: str,
+    name: str,
+    place: Place,
+    problems: Problems,
+    of: str = "",
+    taken: Mapping[str, str] | None = None,
 ) -> None:
-    """Check the name of a message, struct or enum of ``group``."""
+    """Check that a name is no keyword, not reserved, and of the style of its kind.
+
+    Args:
+        kind: what is called so, such as `message` or `sender`.
+        of: what it belongs to, as errors call that.
+        taken: names that are reserved there, beside those of the kind, to why.
+    """
+    style = _STYLES[kind]
+    why = "is a Python keyword" if keyword.iskeyword(name) else None
+    why = why or style.reserved.get(name) or (taken or {}).get(name)
+    where = f" of {of}" if of else ""
+    if why:
+        _report_reserved(style, name, f"{kind} name", f"{where} {why}", place, problems)
+    elif not style.pattern.match(name):
+        _report_style(style, name, f"{kind} name {shown(name)}{where}", place, problems)
+
+
+def taken_in(group: str) -> dict[str, str]:
+    """Return the names that no type of a group can have, to why."""
     defined = ("CODEC", "NotImplemented", base_name(group), union_name(group))
-    why = "is a name that the generated module defines"
-    reserved = {**_LIKE_DIGITS, **dict.fromkeys(defined, why)}
-    _check(_TYPE, name, f"{what} name", place, problems, reserved)
+    return dict.fromkeys(defined, "is a name that the generated module defines")
 
 
 def check_imported_name(
@@ -127,52 +142,17 @@ def check_imported_name(
 ) -> None:
     """Check the name of a type that ``group`` imports; its style is its own group's matter."""
     if name in (base_name(group), union_name(group)):
-        why = f"is a name that the generated module of group '{group}' defines"
+        why = f" is a name that the generated module of group '{group}' defines"
         _report_reserved(_TYPE, name, f"imported {what} name", why, place, problems)
-
-
-def check_field_name(
-    name: str, record: str, in_message: bool, place: Place, problems: Problems
-) -> None:
-    """Check a field's name; messages inherit two methods whose names they cannot reuse."""
-    reserved = _FIELDS_OF_MESSAGES if in_message else _FIELDS
-    _check(_FIELD, name, "field name", place, problems, reserved, f" of {record}")
-
-
-def check_member_name(name: str, enum: str, place: Place, problems: Problems) -> None:
-    """Check an enum member's name."""
-    _check(_MEMBER, name, "member name", place, problems, _MEMBERS, f" of {enum}")
-
-
-def check_group_name(name: str, what: str, place: Place, problems: Problems) -> None:
-    """Check the name of a group, receiver or sender; a group's name is a module's name."""
-    _check(_GROUP, name, f"{what} name", place, problems, {})
 
 
 def check_old_name(
     name: str, kind: str, what: str, place: Place, problems: Problems
 ) -> None:
     """Check a name from before a rename: only its style, since reserved names may change."""
-    style = {"message": _TYPE, "field": _FIELD, "member": _MEMBER}[kind]
+    style = _STYLES[kind]
     if not style.pattern.match(name):
         _report_style(style, name, f"{what} has 'was: {name}'", place, problems)
-
-
-def _check(
-    style: _Style,
-    name: str,
-    what: str,
-    place: Place,
-    problems: Problems,
-    reserved: Mapping[str, str],
-    where: str = "",
-) -> None:
-    """Check that a name is no keyword, not ``reserved`` (name to why), and of its style."""
-    why = "is a Python keyword" if keyword.iskeyword(name) else reserved.get(name)
-    if why:
-        _report_reserved(style, name, what, f"{where} {why}".strip(), place, problems)
-    elif not style.pattern.match(name):
-        _report_style(style, name, f"{what} {shown(name)}{where}", place, problems)
 
 
 def _report_style(
@@ -199,7 +179,7 @@ def _report_reserved(
     problems.add(
         place,
         NAME_RESERVED,
-        f"{what} '{name}' {why}; choose another, such as '{other}'",
+        f"{what} '{name}'{why}; choose another, such as '{other}'",
     )
 
 
@@ -207,7 +187,7 @@ NAME_STYLE = Rule(
     "name-style",
     "a name is not written as names of its kind are",
     "Types become Python classes, fields their attributes and groups their modules. With one style "
-    "for each kind, the names that the generator derives from them are valid and cannot clash.",
+    "for each kind, the names that the generator derives from them are valid in Python.",
     "write types in PascalCase, fields, groups and processes in snake_case, and enum members in "
     "ASCII letters, digits and single underscores.",
     _report_style,

@@ -16,12 +16,13 @@ _MODULES = (
     lint,
 )
 
+# A module that imports the row of another has it too; it counts once.
 RULES: tuple[Rule, ...] = tuple(
-    {
-        each.id: each
+    dict.fromkeys(
+        each
         for module in _MODULES
         for each in vars(module).values()
         if isinstance(each, Rule)
-    }.values()
+    )
 )
 """In the order in which a file meets them."""

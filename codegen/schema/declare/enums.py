@@ -15,7 +15,8 @@ def build_enum(
     group: str, group_section: Section, section: Section, problems: Problems
 ) -> model.Enum:
     """Build an enum of ``group``; only valid when no problem was found."""
-    names.check_type_name(section.name, "enum", group, section.place, problems)
+    taken = names.taken_in(group)
+    names.check_name("enum", section.name, section.place, problems, taken=taken)
     enum = f"enum {shown(section.name)}"
     declared = [
         Declared(each.name, f"member {shown(each.name)} of {enum}", each)
@@ -47,7 +48,7 @@ def _members(
     members: dict[int, model.EnumMember] = {}
     for declared in all_declared:
         each = declared.section
-        names.check_member_name(each.name, enum, each.place, problems)
+        names.check_name("member", each.name, each.place, problems, enum)
         if "value" not in each:
             continue
         number = each.count("value")

@@ -98,7 +98,7 @@ def check_appended(fields: list[Declared], problems: Problems) -> None:
 SINCE_VERSION = Rule(
     "since-version",
     "something was added in a version that the group has not reached",
-    "`since` says which builds know a thing. A version above the group's is none that a build has.",
+    "`since` is the first version that knows a thing, and the group's version is the latest.",
     "raise the group's `version`, or lower `since`.",
     _check_since,
 )

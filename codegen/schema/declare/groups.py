@@ -48,9 +48,9 @@ def build_groups(
 def _field_types(record: Section, scope: Scope, problems: Problems) -> FieldTypes:
     types: dict[str, tuple[Type | None, Section]] = {}
     where = f"{record.kind} {shown(record.name)}"
-    in_message = record.kind == "message"
+    taken = names.MESSAGE_METHODS if record.kind == "message" else None
     for each in record.sections("fields"):
-        names.check_field_name(each.name, where, in_message, each.place, problems)
+        names.check_name("field", each.name, each.place, problems, where, taken)
         type_ = None
         if "type" in each:
             type_ = build_type(each.scalar("type"), scope, problems)
@@ -99,12 +99,11 @@ class _GroupBuilder:
     def _check_processes(self) -> None:
         section = self.section
         for process in section.names("senders"):
-            names.check_group_name(process.text, "sender", process.place, self.problems)
+            names.check_name("sender", process.text, process.place, self.problems)
         has_messages = section.sections("messages") or section.sections("batch")
         if "receiver" in section:
             place = section.place_of("receiver")
-            receiver = section.text("receiver")
-            names.check_group_name(receiver, "receiver", place, self.problems)
+            names.check_name("receiver", section.text("receiver"), place, self.problems)
             if not has_messages and not section.incomplete("messages"):
                 self.problems.add(
                     place,
@@ -141,7 +140,7 @@ class _GroupBuilder:
                 )
 
     def _struct(self, section: Section) -> model.Struct:
-        self._check_type_name(section)
+        self._check_name("struct", section.name, section.place)
         return model.Struct(
             group=self.name,
             name=section.name,
@@ -152,7 +151,7 @@ class _GroupBuilder:
         )
 
     def _message(self, section: Section) -> model.Message:
-        self._check_type_name(section)
+        self._check_name("message", section.name, section.place)
         fields = self._fields(section)
         return self._tagged(section, section.name, section.place, fields)
 
@@ -178,10 +177,9 @@ class _GroupBuilder:
             keys=section.places(),
         )
 
-    def _check_type_name(self, section: Section) -> None:
-        names.check_type_name(
-            section.name, section.kind, self.name, section.place, self.problems
-        )
+    def _check_name(self, kind: str, name: str, place: Place) -> None:
+        taken = names.taken_in(self.name)
+        names.check_name(kind, name, place, self.problems, taken=taken)
 
     def _batch(
         self, section: Section, messages: tuple[model.Message, ...]
@@ -189,7 +187,7 @@ class _GroupBuilder:
         name = section.text("name")
         place = section.place_of("name")
         if name:
-            names.check_type_name(name, "message", self.name, place, self.problems)
+            self._check_name("message", name, place)
         options = tuple(each.type for each in messages if not each.removed)
         if not options and not self.section.incomplete("messages"):
             self.problems.add(

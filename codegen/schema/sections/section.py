@@ -74,10 +74,11 @@ class Section:
     def optional_text(self, key: str) -> str | None:
         return self.text(key) if key in self else None
 
-    def count(self, key: str, default: int = 1) -> int:
+    def count(self, key: str) -> int:
+        """Return an integer; 1, the first version, where the key is absent."""
         value = self._value(key)
         assert value is None or isinstance(value, int)
-        return default if value is None else value
+        return 1 if value is None else value
 
     def flag(self, key: str) -> bool:
         return self._value(key) is True

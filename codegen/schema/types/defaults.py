@@ -55,7 +55,7 @@ class DefaultReader:
     enum: Callable[[model.EnumType], Section]
 
     def read(self, node: Node, type_: Type) -> model.Default | None:
-        """Return the default, or None after reporting why the node is none of ``type_``."""
+        """Return the default, or None after reporting why the node is no value of ``type_``."""
         try:
             return model.Default(self._value(node, type_))
         except Reported:
@@ -306,7 +306,7 @@ def _looks_like(node: Node) -> tuple[type[Type], ...]:
 
 BAD_DEFAULT = Rule(
     "bad-default",
-    "a default is no value of its field's type",
+    "a default is not a value of its field's type",
     "Whoever leaves the field out would send a value that every reader refuses.",
     "write a value of the type, or change the type: `T?` for null, a greater `max_len`, a wider "
     "number. Tensors and messages can only be null.",

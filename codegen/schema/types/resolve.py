@@ -264,7 +264,7 @@ DICT_KEY = Rule(
 )
 UNKNOWN_DTYPE = Rule(
     "unknown-dtype",
-    "the dtype of a tensor is none that torch has",
+    "a tensor has a dtype that torch does not know",
     "A tensor travels as plain bytes, which mean something by their dtype only.",
     "write torch's name of it, such as int32 or bfloat16, or `any`.",
     _TypeBuilder._tensor,

@@ -25,6 +25,9 @@ SCALARS: dict[str, model.Type] = {
 }
 GENERICS = ("list", "tuple", "dict", "tensor")
 
+_TYPE_KEYS = ("enums", "structs", "messages")
+"""The keys of a group under which types are declared, the batch aside."""
+
 _NULL_HINT = "; write 'T?' for a T or null"
 _ELSEWHERE = {
     **{f"int{bits}": f"; write 'i{bits}'" for bits in (8, 16, 32, 64)},
@@ -115,12 +118,8 @@ def build_scopes(
 def _declared_symbols(name: str, group: Section) -> list[Symbol]:
     """Return a group's own types, in file order; the batch message included."""
     symbols = [
-        Symbol(kind, name, section.name, section.place, section)
-        for kind, key in (
-            ("enum", "enums"),
-            ("struct", "structs"),
-            ("message", "messages"),
-        )
+        Symbol(section.kind, name, section.name, section.place, section)
+        for key in _TYPE_KEYS
         for section in group.sections(key)
     ]
     symbols += [
@@ -158,7 +157,7 @@ def _scope(
 
 
 def _may_declare_more(group: Section) -> bool:
-    return any(group.incomplete(key) for key in ("enums", "structs", "messages"))
+    return any(group.incomplete(key) for key in _TYPE_KEYS)
 
 
 def _add(

@@ -81,6 +81,8 @@ class _Composer:
         return Place(self._path, mark.line + 1, mark.column + 1)
 
     def _node(self, event: Any, depth: int) -> Node:
+        if depth > MAX_DEPTH:
+            return self._skip(event)
         place = self._place(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             self._problems.add(
@@ -124,7 +126,7 @@ class _Composer:
                 "its code point as \\U and 8 hex digits",
             )
             return Broken(place)
-        plain = event.style in (None, "")
+        plain = not event.style
         quotes = 1 if event.style in ("'", '"') else 0
         column = self._text_column(event, quotes)
         if column is None:
@@ -147,7 +149,8 @@ class _Composer:
         for event in self._events:
             if isinstance(event, yaml.MappingEndEvent):
                 break
-            if _is_merge(event):
+            is_plain = isinstance(event, yaml.ScalarEvent) and not event.style
+            if is_plain and event.value == "<<":
                 self._problems.add(
                     self._place(event.start_mark),
                     YAML_MERGE,
@@ -157,8 +160,8 @@ class _Composer:
                 self._skip(next(self._events))
                 complete = False
                 continue
-            key = self._subnode(event, depth)
-            value = self._subnode(next(self._events), depth)
+            key = self._node(event, depth)
+            value = self._node(next(self._events), depth)
             if isinstance(value, Scalar) and value.plain and not value.text:
                 # The two parsers put an empty value at different columns.
                 value = replace(value, place=self._place(event.end_mark).shifted(1))
@@ -200,13 +203,8 @@ class _Composer:
         for event in self._events:
             if isinstance(event, yaml.SequenceEndEvent):
                 break
-            items.append(self._subnode(event, depth))
+            items.append(self._node(event, depth))
         return Sequence(place, tuple(items))
-
-    def _subnode(self, event: Any, depth: int) -> Node:
-        if depth <= MAX_DEPTH:
-            return self._node(event, depth)
-        return self._skip(event)
 
     def _skip(self, event: Any) -> Broken:
         """Pass over a node without recursion and without looking at it."""
@@ -220,14 +218,6 @@ class _Composer:
             if opened == 0:
                 return Broken(place)
             event = next(self._events)
-
-
-def _is_merge(event: Any) -> bool:
-    return (
-        isinstance(event, yaml.ScalarEvent)
-        and event.style in (None, "")
-        and event.value == "<<"
-    )
 
 
 def _key_remedy(key: Scalar) -> str:
@@ -295,7 +285,7 @@ YAML_MERGE = Rule(
 )
 YAML_KEY = Rule(
     "yaml-key",
-    "a key is no string to YAML",
+    "a key is not a string to YAML",
     "YAML 1.1 reads `no` and `on` as booleans, `012` and `1:30` as numbers and `2024-01-01` as a "
     "date, so that other tools would see another name. A list or mapping cannot be a name at all.",
     "choose another name, or quote it.",
