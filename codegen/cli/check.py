@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -20,22 +21,22 @@ from .console import (
 )
 
 if TYPE_CHECKING:
-    from msgen.codegen.history.against import Previous
-    from msgen.codegen.report.report import Report
+    from msgen.codegen.report import Report
     from msgen.codegen.schema.loader import Known
     from msgen.codegen.schema.model import Schema
 
 _FORMATS = ("text", "json", "github", "sarif", "markdown")
 
 
-def _comparing(command: Callable[..., None]) -> Callable[..., None]:
+def _diff_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options of commands that compare with older versions."""
-    options = [
+    for option in (
         click.option(
-            "--transitive",
-            metavar="PATTERN",
-            help="Compare with every tag that matches, such as 'v1.*'.",
+            "--allow-missing",
+            is_flag=True,
+            help="A version without the schema folder is compatible.",
         ),
+        click.option("--strict", is_flag=True, help="Let warnings fail too."),
         click.option(
             "--format",
             "format_",
@@ -44,14 +45,12 @@ def _comparing(command: Callable[..., None]) -> Callable[..., None]:
             show_default=True,
             help="How to print the findings.",
         ),
-        click.option("--strict", is_flag=True, help="Let warnings fail too."),
         click.option(
-            "--allow-missing",
-            is_flag=True,
-            help="A version without the schema folder is compatible.",
+            "--transitive",
+            metavar="PATTERN",
+            help="Compare with every tag that matches, such as 'v1.*'.",
         ),
-    ]
-    for option in reversed(options):
+    ):
         command = option(command)
     return command
 
@@ -64,16 +63,16 @@ def _comparing(command: Callable[..., None]) -> Callable[..., None]:
     metavar="WHAT",
     help="Compare with a git branch, tag or commit, a folder, or 'merge-base'.",
 )
-@_comparing
+@_diff_options
 @with_schema_errors
 def check(
     schema_dir: Path,
     out: Path | None,
     against: str | None,
     transitive: str | None,
+    allow_missing: bool,
     format_: str,
     strict: bool,
-    allow_missing: bool,
 ) -> None:
     """Check SCHEMA_DIR for CI: lint, modules that are out of date, and what breaks a peer.
 
@@ -83,7 +82,8 @@ def check(
     """
     from msgen.codegen.emit.output import compare
     from msgen.codegen.emit.python.modules import generate
-    from msgen.codegen.history.layouts import load_layouts
+    from msgen.codegen.history import load_layouts
+    from msgen.codegen.report import Report
     from msgen.codegen.schema import lint_schema
     from msgen.codegen.schema.loader import load_schema
     from msgen.codegen.schema.texts import counted
@@ -91,24 +91,19 @@ def check(
     known: Known = {}
     schema = load_schema(schema_dir, known)
     files = generate(schema, load_layouts(schema_dir))
-    changes = compare(files, out or default_output(schema_dir))
-    report = _compared(
+    stale = compare(files, out or default_output(schema_dir))
+    report = Report(
         schema_dir,
-        schema,
-        against,
-        transitive,
-        allow_missing,
-        known,
         lint=tuple(lint_schema(schema)),
-        stale=tuple((each.kind, each.path.as_posix()) for each in changes),
+        stale=tuple((each.kind, each.path.as_posix()) for each in stale),
     )
+    report = _with_diffs(report, schema, against, transitive, allow_missing, known)
     parts = [
         counted(len(report.lint), "lint finding"),
         f"{counted(len(report.stale), 'file')} out of date",
     ]
     head = f"{counted(len(schema.groups), 'group')}: {', '.join(parts)}"
-    _print(report, format_, head, problems_apart=True)
-    sys.exit(FINDINGS if report.fails(strict) else 0)
+    _end(report, format_, strict, head)
 
 
 @click.command()
@@ -118,15 +113,15 @@ def check(
     metavar="WHAT",
     help="A git branch, tag or commit, or a folder.  [default: where this branch began]",
 )
-@_comparing
+@_diff_options
 @with_schema_errors
 def diff(
     schema_dir: Path,
     against: str | None,
     transitive: str | None,
+    allow_missing: bool,
     format_: str,
     strict: bool,
-    allow_missing: bool,
 ) -> None:
     """Compare SCHEMA_DIR with an older version, and say what breaks for whom.
 
@@ -136,106 +131,90 @@ def diff(
 
     Exit codes: 0 compatible, 1 findings that break a peer, 2 could not be compared.
     """
-    from msgen.codegen.history.against import MERGE_BASE
+    from msgen.codegen.history import MERGE_BASE
+    from msgen.codegen.report import Report
     from msgen.codegen.schema.loader import load_schema
 
     if against is None and transitive is None:
         against = MERGE_BASE
     known: Known = {}
     schema = load_schema(schema_dir, known)
-    report = _compared(schema_dir, schema, against, transitive, allow_missing, known)
-    _print(report, format_, "", problems_apart=False)
-    sys.exit(FINDINGS if report.fails(strict) else 0)
+    report = Report(schema_dir)
+    report = _with_diffs(report, schema, against, transitive, allow_missing, known)
+    _end(report, format_, strict)
 
 
-def _compared(
-    schema_dir: Path,
+def _with_diffs(
+    report: Report,
     schema: Schema,
     against: str | None,
     transitive: str | None,
     allow_missing: bool,
     known: Known,
-    **found: Any,
 ) -> Report:
-    """Compare a schema with what the options name, and apply its waivers."""
-    from msgen.codegen.report.report import Report
-
+    """Add what a diff with the versions that the options name finds, as far as it is not waived."""
     if against is None and transitive is None:
-        return Report(schema_dir, **found)
+        return report
     from datetime import date
 
-    from msgen.codegen.evolve.findings import diff as compare
-    from msgen.codegen.evolve.waivers import apply_waivers, load_waivers
-    from msgen.codegen.history.against import (
-        AgainstError,
-        previous_version,
-        tagged_versions,
+    from msgen.codegen import evolve
+    from msgen.codegen.history import older_versions
+
+    waivers = evolve.load_waivers(report.schema_dir)
+    versions, skipped = older_versions(
+        report.schema_dir, against, transitive, allow_missing, known
+    )
+    found = [
+        evolve.diff(each.schema, schema, each.against, each.label) for each in versions
+    ]
+    # Where nothing was compared, no waiver could be of use.
+    waivers = waivers if found else []
+    judged, about = evolve.apply_waivers(found, waivers, date.today())
+    return replace(
+        report, diffs=tuple(judged), about_waivers=tuple(about), skipped=tuple(skipped)
     )
 
-    waivers = load_waivers(schema_dir)
-    try:
-        versions: list[Previous] = []
-        without: list[str] = []
-        if against is not None:
-            versions.append(previous_version(schema_dir, against, allow_missing, known))
-        if transitive is not None:
-            tagged, without = tagged_versions(schema_dir, transitive, known)
-            versions += tagged
-    except AgainstError as error:
-        stop(str(error))
-    skipped = [f"tag {tag} has no schema folder" for tag in without]
-    comparisons = []
-    for version in versions:
-        if version.schema is None:
-            skipped.append(
-                f"{version.against} ({version.label}) has no schema folder; a new schema breaks "
-                "nobody"
-            )
-        else:
-            comparisons.append(
-                compare(version.schema, schema, version.against, version.label)
-            )
-    # Where nothing was compared, no waiver could be of use.
-    waivers = waivers if comparisons else []
-    judged, about = apply_waivers(comparisons, waivers, date.today())
-    return Report(schema_dir, tuple(judged), tuple(about), tuple(skipped), **found)
 
+def _end(report: Report, format_: str, strict: bool, head: str = "") -> NoReturn:
+    """Print a report and end with its exit code.
 
-def _print(report: Report, format_: str, head: str, problems_apart: bool) -> None:
-    """Print a report; ``problems_apart`` puts the findings of a text on the error stream."""
-    from msgen.codegen.report.formats import FORMATS, text_report
-    from msgen.codegen.report.report import summary
+    Args:
+        head: begins the last line of a text, which stands alone on the standard output then.
+    """
+    from msgen.codegen.report import FORMATS, text_report
 
-    if format_ != "text":
+    if format_ == "text":
+        click.echo(text_report(report, coloured), nl=False, err=bool(head))
+        compared = report.diffs or report.skipped
+        parts = [head, report.summary() if compared else ""]
+        click.echo(": ".join(filter(None, parts)))
+    else:
         click.echo(FORMATS[format_](report), nl=False)
-        return
-    click.echo(text_report(report, coloured), nl=False, err=problems_apart)
-    compared = summary(report) if report.comparisons or report.skipped else ""
-    click.echo(": ".join(part for part in (head, compared) if part))
+    sys.exit(FINDINGS if report.fails(strict) else 0)
 
 
 @click.command()
 def rules() -> None:
-    """List the rules of `diff`: what each finds, and how severe it is."""
-    from msgen.codegen.evolve.rules.table import RULES
+    """List the rules of all findings: what each finds, and how severe it is."""
+    from msgen.codegen.report import LISTS, RULES, severity_of
 
     width = max(map(len, RULES))
-    for rule in RULES.values():
-        severity = rule.severity
-        if rule.harmless != severity:
-            severity += f"/{rule.harmless}"
-        click.echo(f"{rule.id:{width}}  {severity:13}  {rule.purpose}")
-    click.echo("\nerror/warning: where a peer breaks / where none does")
+    for title, listed in LISTS.items():
+        click.echo(f"{title}:")
+        for rule in listed:
+            click.echo(f"{rule.id:{width}}  {severity_of(rule):13}  {rule.purpose}")
+        click.echo()
+    click.echo("error/warning: where a peer breaks / where none does")
 
 
 @click.command()
 @click.argument("rule")
 def explain(rule: str) -> None:
     """Say why RULE is a rule, and what to do instead, with an example."""
-    from msgen.codegen.evolve.rules.table import explain as text_of
-    from msgen.codegen.evolve.rules.table import find_rule, unknown_rule
+    from msgen.codegen import report
+    from msgen.codegen.schema.rule import find_rule, unknown_rule
 
-    found = find_rule(rule)
+    found = find_rule(rule, report.RULES)
     if found is None:
-        stop(unknown_rule(rule))
-    click.echo(text_of(found))
+        stop(unknown_rule(rule, report.RULES))
+    click.echo(report.explain(found))

@@ -1,4 +1,4 @@
-"""The command line: with cli_check.py it alone reads arguments, writes and decides exit codes.
+"""Commands that write: `build`, `record`, `init`, and the group that all commands are in.
 
 Exit codes, everywhere: 0 fine, 1 findings, 2 the command or the schema is wrong.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,7 +69,7 @@ def build(
     """
     from msgen.codegen.emit.output import apply, compare
     from msgen.codegen.emit.python.modules import generate
-    from msgen.codegen.history.layouts import load_layouts
+    from msgen.codegen.history import load_layouts
     from msgen.codegen.schema.loader import load_schema
 
     schema = load_schema(schema_dir)
@@ -84,7 +83,9 @@ def build(
         for change in changes:
             click.echo("".join(change.diff()), nl=False)
     if check:
-        _print_changes(changes)
+        for change in changes:
+            kind = coloured(change.kind, change.kind)
+            click.echo(f"{kind}: {change.path.as_posix()}", err=True)
     if check or diff:
         click.echo(_summary(schema, files, changes, "to write", "to remove"))
         sys.exit(FINDINGS if changes else 0)
@@ -103,7 +104,7 @@ def record(schema_dir: Path, label: str) -> None:
     each module how the layout of that release differs from its own, if it does, and SchemaMismatch
     says it where a peer of that release sends.
     """
-    from msgen.codegen.history.layouts import LAYOUTS_FILE, load_layouts
+    from msgen.codegen.history import LAYOUTS_FILE, load_layouts
     from msgen.codegen.schema.loader import load_schema
 
     if not label.isprintable() or not 0 < len(label) <= 40:
@@ -113,10 +114,7 @@ def record(schema_dir: Path, label: str) -> None:
     )
     path = schema_dir / LAYOUTS_FILE
     if added:
-        try:
-            path.write_text(layouts.text(), encoding="utf-8", newline="\n")
-        except OSError as error:
-            stop(f"{path.as_posix()} cannot be written: {error.strerror}")
+        _write(path, layouts.text())
     what = ", ".join(added) or "nothing: every layout of today is known"
     click.echo(f"{path.as_posix()}: recorded {what}")
 
@@ -139,20 +137,21 @@ def init(folder: Path) -> None:
     if taken:
         stop(f"{(folder / taken[0]).as_posix()} is there already; give another folder")
     for name, text in STARTER_FILES.items():
-        path = folder / name
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            stop(
-                f"{path.as_posix()} cannot be written: {error.strerror}; give another folder"
-            )
-        click.echo(f"wrote {path.as_posix()}")
+        _write(folder / name, text, "; give another folder")
+        click.echo(f"wrote {(folder / name).as_posix()}")
     click.echo(f"next: msgen build {(folder / 'schema').as_posix()}")
 
 
+def _write(path: Path, text: str, remedy: str = "") -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        stop(f"{path.as_posix()} cannot be written: {error.strerror}{remedy}")
+
+
 def _at_versions(schema: Schema, texts: tuple[str, ...], out: Path | None) -> Schema:
-    from msgen.codegen.history.versions import at_version, parse_versions
+    from msgen.codegen.history import at_version, parse_versions
 
     if out is None:
         stop(
@@ -180,10 +179,3 @@ def _summary(
         f"{counted(len(schema.groups), 'group')}, {counted(messages, 'message')}: "
         f"{to_write} {written}, {len(files) - to_write} unchanged, {orphaned} {removed}"
     )
-
-
-def _print_changes(changes: Iterable[Change]) -> None:
-    for change in changes:
-        click.echo(
-            f"{coloured(change.kind, change.kind)}: {change.path.as_posix()}", err=True
-        )

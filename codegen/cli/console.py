@@ -15,12 +15,7 @@ import click
 FINDINGS = 1
 WRONG = 2
 
-_COLOURS = {
-    "error": "red",
-    "warning": "yellow",
-    "changed": "yellow",
-    "missing": "red",
-}
+_COLOURS = {"error": "red", "warning": "yellow", "changed": "yellow", "missing": "red"}
 
 schema_argument = click.argument(
     "schema_dir", type=click.Path(path_type=Path, file_okay=False, exists=True)
@@ -38,6 +33,7 @@ def with_schema_errors(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> None:
         from msgen.codegen.emit.output import OutputError
+        from msgen.codegen.history import AgainstError
         from msgen.codegen.schema.errors import SchemaError
         from msgen.codegen.schema.texts import counted
 
@@ -55,7 +51,7 @@ def with_schema_errors(command: Callable[..., None]) -> Callable[..., None]:
             errors = counted(len(error.problems), "error")
             click.echo(f"{errors}, nothing written", err=True)
             sys.exit(WRONG)
-        except OutputError as error:
+        except (AgainstError, OutputError) as error:
             stop(str(error))
         finally:
             if collects:

@@ -34,6 +34,6 @@ structs:
       temperature: {type: float, default: 1.0, finite: true}
       max_tokens: {type: u32, default: 256}
       stop: {type: "list[str]", default: [], max_len: 16}
-""",
+"""
 }
 """File name to text, relative to the folder given."""

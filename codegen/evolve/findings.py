@@ -6,7 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from msgen.codegen.evolve.changes.change import (
+from msgen.codegen.schema import model
+from msgen.codegen.schema.errors import Place
+from msgen.codegen.schema.fingerprint import Fingerprints
+from msgen.codegen.schema.rule import ERROR
+
+from .changes import Change, ChangeRule, GroupPair, Node, Walk, diff_names, walk
+from .outcome import (
     BROKEN,
     DEPLOYMENT,
     NOTHING,
@@ -14,29 +20,20 @@ from msgen.codegen.evolve.changes.change import (
     REFUSED,
     SOURCE,
     WIRE,
-    Change,
-    Comparison,
+    Diff,
     Finding,
     GroupVerdict,
-    Node,
 )
-from msgen.codegen.evolve.changes.names import compare_names
-from msgen.codegen.evolve.changes.pairing import GroupPair
-from msgen.codegen.evolve.changes.walk import Walk, walk
-from msgen.codegen.evolve.rules.table import RULES
-from msgen.codegen.schema import model
-from msgen.codegen.schema.errors import Place
-from msgen.codegen.schema.fingerprint import Fingerprints
-
 from .rollout import Rollout
 
 _Ways: TypeAlias = tuple[str, str]
 """What becomes of old messages at new readers, and of new messages at old readers."""
+_BOTH_REFUSED = (REFUSED, REFUSED)
 
 
 def diff(
     old: model.Schema, new: model.Schema, against: str = "", label: str = ""
-) -> Comparison:
+) -> Diff:
     """Compare two versions of a schema.
 
     Args:
@@ -46,52 +43,57 @@ def diff(
     Returns:
         Every finding, sorted by place, and a verdict for every group that both versions have.
     """
-    return _Judge(walk(old, new)).comparison(against, label)
+    return _Judge(walk(old, new)).diff(against, label)
 
 
 class _Judge:
     def __init__(self, found: Walk) -> None:
         self._found = found
-        old, new = Fingerprints(found.old), Fingerprints(found.new)
+        self._judged = [
+            (pair, pair.old, pair.new)
+            for pair in found.groups
+            if pair.old and pair.new and (pair.old.messages or pair.new.messages)
+        ]
+        old_prints, new_prints = Fingerprints(found.old), Fingerprints(found.new)
         self._differing = {
             pair
-            for pair in found.groups
-            if pair.old
-            and pair.new
-            and (pair.old.messages or pair.new.messages)
-            and old.of(pair.old) != new.of(pair.new)
+            for pair, old, new in self._judged
+            if old_prints.of(old) != new_prints.of(new)
         }
         self._by_group: defaultdict[GroupPair, list[_Ways]] = defaultdict(list)
-        self._plan = Rollout()
+        self._rollout = Rollout()
 
-    def comparison(self, against: str, label: str) -> Comparison:
+    def diff(self, against: str, label: str) -> Diff:
         findings = [*self._findings(), *self._unexplained()]
         findings.sort(key=_place_in_folder)
-        verdicts = tuple(
-            self._verdict(pair)
-            for pair in self._found.groups
-            if pair.old and pair.new and (pair.old.messages or pair.new.messages)
-        )
-        text = self._plan.text(of_several=True)
-        return Comparison(against, label, tuple(findings), verdicts, text)
+        verdicts = tuple(self._verdict(pair) for pair, _, _ in self._judged)
+        text = self._rollout.text(of_several=True)
+        return Diff(against, label, tuple(findings), verdicts, text)
 
     def _findings(self) -> Iterator[Finding]:
         found = self._found
         for pair, change in found.group_changes:
             refused = change.counts and pair in self._differing
-            ways = (REFUSED, REFUSED) if refused else _ways(change)
-            has_messages = bool(pair.either.messages)
-            messages = self._messages_of(pair) if has_messages else []
-            yield self._make(change, messages, {pair: ways} if has_messages else {})
+            ways = _BOTH_REFUSED if refused else _ways(change)
+            messages = self._messages_of(pair)
+            yield self._finding(change, messages, {pair: ways} if messages else {})
         for node, change in found.message_changes:
             counted = self._counted(node) | {found.messages[node]}
-            yield self._finding(change, self._reached(node), counted)
+            yield self._reaching(change, self._reached(node), counted)
         for node, changes in found.changes.items():
             reached, counted = self._reached(node), self._counted(node)
-            yield from (self._finding(each, reached, counted) for each in changes)
-        for named, change in compare_names(found):
+            yield from (self._reaching(each, reached, counted) for each in changes)
+        for named, change in diff_names(found):
             reached = [] if named is None else self._reached(named)
-            yield self._finding(change, reached, set())
+            yield self._reaching(change, reached, set())
+
+    def _unexplained(self) -> Iterator[Finding]:
+        """Yield a finding for a group whose fingerprint changed without any other finding."""
+        for pair, old, new in self._judged:
+            if pair in self._differing and _BOTH_REFUSED not in self._by_group[pair]:
+                messages = self._messages_of(pair)
+                change = layout_changed(old, new)
+                yield self._finding(change, messages, {pair: _BOTH_REFUSED})
 
     def _messages_of(self, pair: GroupPair) -> list[Node]:
         return [node for node, home in self._found.messages.items() if home == pair]
@@ -110,7 +112,16 @@ class _Judge:
             if each in self._found.messages and self._counts(each)
         }
 
-    def _finding(
+    def _counts(self, node: Node) -> bool:
+        """Say whether a message is in the fingerprint of its group in both versions."""
+        return (
+            isinstance(node.old, model.MessageType)
+            and isinstance(node.new, model.MessageType)
+            and self._found.old.message(node.old).since == 1
+            and self._found.new.message(node.new).since == 1
+        )
+
+    def _reaching(
         self, change: Change, reached: list[Node], counted: set[GroupPair]
     ) -> Finding:
         """Tell a change with what it means in each group that it reaches.
@@ -119,99 +130,89 @@ class _Judge:
         """
         ways = {self._found.messages[node]: _ways(change) for node in reached}
         if change.counts:
-            for pair in counted & self._differing:
-                ways[pair] = (REFUSED, REFUSED)
-        return self._make(change, reached, ways)
+            ways |= dict.fromkeys(counted & self._differing, _BOTH_REFUSED)
+        return self._finding(change, reached, ways)
 
-    def _make(
+    def _finding(
         self, change: Change, reached: Iterable[Node], ways: Mapping[GroupPair, _Ways]
     ) -> Finding:
-        rule = RULES[change.rule]
-        plan = Rollout()
+        rollout = Rollout()
         readers: set[str] = set()
         senders: set[str] = set()
         groups = sorted(ways, key=lambda pair: pair.either.name)
         for pair in groups:
             self._by_group[pair].append(ways[pair])
-            for order in (plan, self._plan):
-                _plan(order, pair, ways[pair])
-            for group in (pair.old, pair.new):
-                if group is not None and group.receiver is not None:
+            for order in (rollout, self._rollout):
+                _add(order, pair, ways[pair])
+            for group in pair.sides:
+                if group.receiver is not None:
                     readers.add(group.receiver)
                     senders |= set(group.senders)
         if change.deployment:
-            plan.together |= readers | senders
-            self._plan.together |= readers | senders
-        new_reads_old = _worst(each for each, _ in ways.values())
-        old_reads_new = _worst(each for _, each in ways.values())
+            rollout.together |= readers | senders
+            self._rollout.together |= readers | senders
+        worst = _worst(ways.values())
         breaks = SOURCE if change.source else NOTHING
-        if new_reads_old != OK or old_reads_new != OK:
+        if worst != (OK, OK):
             breaks = WIRE
         elif change.deployment:
             breaks = DEPLOYMENT
+        hurts = breaks in (WIRE, DEPLOYMENT)
         return Finding(
             change,
-            rule.severity if breaks in (WIRE, DEPLOYMENT) else rule.harmless,
+            change.rule.severity if hurts else change.rule.harmless,
             breaks,
-            new_reads_old,
-            old_reads_new,
+            *worst,
             tuple(pair.either.name for pair in groups),
-            tuple(sorted(_names(node.new for node in reached))),
-            tuple(sorted(_names(node.old for node in reached))),
+            _message_names(node.new for node in reached),
+            _message_names(node.old for node in reached),
             tuple(sorted(readers)),
             tuple(sorted(senders)),
-            plan.text(),
+            rollout.text(),
         )
-
-    def _counts(self, node: Node) -> bool:
-        """Say whether a message is in the fingerprint of its group in both versions."""
-        found = self._found
-        return (
-            isinstance(node.old, model.MessageType)
-            and isinstance(node.new, model.MessageType)
-            and found.old.message(node.old).since == 1
-            and found.new.message(node.new).since == 1
-        )
-
-    def _unexplained(self) -> Iterator[Finding]:
-        """Yield a finding for a group whose fingerprint changed without any other finding."""
-        for pair in sorted(self._differing, key=lambda each: each.either.name):
-            if (REFUSED, REFUSED) in self._by_group[pair]:
-                continue
-            assert pair.old is not None and pair.new is not None
-            change = Change(
-                "LAYOUT_CHANGED",
-                pair.new.name,
-                pair.new.place,
-                pair.old.place,
-                f"the fingerprint of group '{pair.new.name}' changed",
-                old_subject=pair.old.name,
-                counts=True,
-            )
-            yield self._make(
-                change, self._messages_of(pair), {pair: (REFUSED, REFUSED)}
-            )
 
     def _verdict(self, pair: GroupPair) -> GroupVerdict:
+        found = self._by_group[pair]
         same = pair not in self._differing
-        listed = self._by_group[pair]
-        ways = (
-            (_worst(each for each, _ in listed), _worst(each for _, each in listed))
-            if same
-            else (REFUSED, REFUSED)
+        rollout = Rollout()
+        for ways in found:
+            _add(rollout, pair, ways)
+        return GroupVerdict(
+            pair.either.name,
+            _receiver(pair) or "",
+            same,
+            *(_worst(found) if same else _BOTH_REFUSED),
+            rollout.text(of_several=True),
         )
-        plan = Rollout()
-        for each in listed:
-            _plan(plan, pair, each)
-        text = plan.text(of_several=True)
-        return GroupVerdict(pair.either.name, _receiver(pair) or "", same, *ways, text)
+
+
+def layout_changed(old: model.Group, new: model.Group) -> Change:
+    return Change(
+        LAYOUT_CHANGED,
+        new.name,
+        new.place,
+        old.place,
+        f"the fingerprint of group '{new.name}' changed",
+        old_subject=old.name,
+        counts=True,
+    )
+
+
+LAYOUT_CHANGED = ChangeRule(
+    "LAYOUT_CHANGED",
+    "the fingerprint changed, and no other rule says why",
+    "Old and new builds of the group refuse each other's messages.",
+    "compare the two versions by eye, and report the case: a rule is missing.",
+    finder=layout_changed,
+    harmless=ERROR,
+)
 
 
 def _place_in_folder(finding: Finding) -> tuple[str, Place, str, str]:
     """Sort by file name first: a thing that is gone has its place in a folder of the old version."""
     change = finding.change
     name = change.place.path.rpartition("/")[2].rpartition(":")[2]
-    return name, change.place, change.rule, change.text
+    return name, change.place, change.rule.id, change.text
 
 
 def _ways(change: Change) -> _Ways:
@@ -221,21 +222,22 @@ def _ways(change: Change) -> _Ways:
     )
 
 
-def _worst(ways: Iterable[str]) -> str:
-    return max(ways, key=(OK, REFUSED, BROKEN).index, default=OK)
+def _worst(found: Iterable[_Ways]) -> _Ways:
+    """Return the worst of each direction."""
+    new_reads_old, old_reads_new = zip((OK, OK), *found)
+    order = (OK, REFUSED, BROKEN).index
+    return max(new_reads_old, key=order), max(old_reads_new, key=order)
 
 
 def _receiver(pair: GroupPair) -> str | None:
     """Return who reads a group: a group that lost its messages names nobody any more."""
-    groups = [each for each in (pair.new, pair.old) if each is not None]
-    return next((each.receiver for each in groups if each.receiver), None)
+    return next((each.receiver for each in pair.sides if each.receiver), None)
 
 
-def _plan(rollout: Rollout, pair: GroupPair, ways: _Ways) -> None:
+def _add(rollout: Rollout, pair: GroupPair, ways: _Ways) -> None:
     receiver = _receiver(pair)
     if receiver is not None:
-        groups = [each for each in (pair.old, pair.new) if each is not None]
-        senders = {each for group in groups for each in group.senders}
+        senders = {each for group in pair.sides for each in group.senders}
         rollout.add(receiver, sorted(senders), *ways)
 
 
@@ -244,19 +246,12 @@ def _ancestors(node: Node, parents: Mapping[Node, set[Node]]) -> set[Node]:
     seen = {node}
     todo = [node]
     while todo:
-        for parent in parents.get(todo.pop(), ()):
-            if parent not in seen:
-                seen.add(parent)
-                todo.append(parent)
+        new = parents.get(todo.pop(), set()) - seen
+        seen |= new
+        todo += new
     return seen
 
 
-def _names(refs: Iterable[model.Type | None]) -> Iterator[str]:
-    for ref in refs:
-        if isinstance(ref, model.MessageType):
-            yield f"{ref.group}.{ref.name}"
-
-
-def has_errors(comparisons: Iterable[Comparison]) -> bool:
-    """Say whether a finding makes the run fail."""
-    return any(finding.is_breaking for each in comparisons for finding in each.findings)
+def _message_names(refs: Iterable[model.Type | None]) -> tuple[str, ...]:
+    messages = (each for each in refs if isinstance(each, model.MessageType))
+    return tuple(sorted(f"{each.group}.{each.name}" for each in messages))

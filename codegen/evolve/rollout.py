@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
-from msgen.codegen.evolve.changes.change import OK
+from .outcome import OK
 
 
 @dataclass

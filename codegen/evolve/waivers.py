@@ -1,141 +1,82 @@
-"""Waivers: breaks that the schema's authors decided on, declared in `msgen.yaml` beside the groups.
-
-A waiver names a rule, a place by its dotted name, a reason, and the last day on which it counts.
-"""
+"""Waivers: which findings the schema's authors allow, and which waivers are of no use."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 
-from msgen.codegen.evolve.changes.change import (
-    NOTHING,
-    OK,
-    Change,
-    Comparison,
-    Finding,
-    Waiver,
-)
-from msgen.codegen.evolve.rules.table import RULES, find_rule, unknown_rule
-from msgen.codegen.schema.errors import Place, Problems
-from msgen.codegen.schema.loader import SETTINGS_FILE, UNREADABLE_FILE
-from msgen.codegen.schema.rule import Rule
-from msgen.codegen.schema.sections import read_section
+from msgen.codegen.schema.errors import Place
+from msgen.codegen.schema.rule import ERROR, WARNING
 from msgen.codegen.schema.texts import shown
-from msgen.codegen.schema.yaml import parse_yaml
 
-
-def load_waivers(folder: Path) -> list[Waiver]:
-    """Load the waivers of a schema folder; none where it has no `msgen.yaml`.
-
-    Raises:
-        SchemaError: the file is wrong; with every problem found.
-    """
-    path = folder / SETTINGS_FILE
-    if not path.exists():
-        return []
-    problems = Problems()
-    label = path.as_posix()
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        problems.add(
-            Place(label),
-            UNREADABLE_FILE,
-            f"cannot be read: {error}; make it a readable file in UTF-8, or remove it",
-        )
-        text = ""
-    if not problems.found and not text.strip():
-        return []
-    node = None if problems.found else parse_yaml(text, label, problems)
-    problems.raise_if_any()
-    assert node is not None
-    settings = read_section("settings", SETTINGS_FILE, node.place, node, problems)
-    waivers = []
-    for section in settings.sections("waivers"):
-        rule = section.text("rule")
-        if rule and rule not in RULES:
-            found = find_rule(rule)
-            hint = f"write '{found.id}'" if found else unknown_rule(rule)
-            problems.add(
-                section.place_of("rule"),
-                UNKNOWN_RULE,
-                f"'rule' of a waiver is {shown(rule)}; {hint}",
-            )
-        waivers.append(
-            Waiver(
-                rule,
-                section.text("place"),
-                section.text("reason"),
-                section.text("until"),
-                section.place_of("rule"),
-            )
-        )
-    problems.raise_if_any()
-    return waivers
-
-
-UNKNOWN_RULE = Rule(
-    "unknown-rule",
-    "a waiver names a rule that does not exist",
-    "It would allow nothing, and the break that it was written for would fail the run.",
-    "write the id of the finding as `msgen diff` prints it; `msgen rules` lists them all.",
-    load_waivers,
-)
+from .changes import Change, ChangeRule
+from .outcome import Diff, Finding, Waiver
 
 
 def apply_waivers(
-    comparisons: Sequence[Comparison], waivers: Sequence[Waiver], today: date
-) -> tuple[list[Comparison], list[Finding]]:
+    diffs: Sequence[Diff], waivers: Sequence[Waiver], today: date
+) -> tuple[list[Diff], list[Finding]]:
     """Mark the findings that a waiver allows.
 
     Returns:
-        The comparisons, and findings about waivers that expired or that fit nothing.
+        The diffs, and findings about waivers that expired or that fit nothing.
     """
-    day = today.isoformat()
-    valid = [each for each in waivers if each.until >= day]
+    valid = [each for each in waivers if each.until >= today.isoformat()]
     used: set[Place] = set()
-    result = []
-    for comparison in comparisons:
-        findings = []
-        for finding in comparison.findings:
-            waiver = next((each for each in valid if _fits(each, finding)), None)
-            if waiver is not None:
-                used.add(waiver.place)
-                finding = replace(finding, waiver=waiver)
-            findings.append(finding)
-        result.append(replace(comparison, findings=tuple(findings)))
-    about = [
-        _about(
-            each,
-            "WAIVER_EXPIRED",
-            f"the waiver of {each.rule} at {shown(each.subject)} ended on {each.until}",
-        )
-        for each in waivers
-        if each not in valid
+
+    def judged(finding: Finding) -> Finding:
+        waiver = next((each for each in valid if _fits(each, finding.change)), None)
+        if waiver is not None:
+            used.add(waiver.place)
+        return replace(finding, waiver=waiver)
+
+    result = [
+        replace(each, findings=tuple(map(judged, each.findings))) for each in diffs
     ]
-    about += [
-        _about(
-            each,
-            "WAIVER_UNUSED",
-            f"the waiver of {each.rule} at {shown(each.subject)} fits no finding",
-        )
-        for each in valid
-        if each.place not in used
-    ]
+    about = [waiver_expired(each) for each in waivers if each not in valid]
+    about += [waiver_unused(each) for each in valid if each.place not in used]
     return result, about
 
 
-def _fits(waiver: Waiver, finding: Finding) -> bool:
-    change = finding.change
-    return waiver.rule == change.rule and waiver.subject in (
-        change.subject,
-        change.old_subject,
-    )
+def _fits(waiver: Waiver, change: Change) -> bool:
+    subjects = (change.subject, change.old_subject)
+    return waiver.rule == change.rule.id and waiver.subject in subjects
 
 
-def _about(waiver: Waiver, rule: str, text: str) -> Finding:
+def waiver_expired(waiver: Waiver) -> Finding:
+    return _about(WAIVER_EXPIRED, waiver, f"ended on {waiver.until}")
+
+
+WAIVER_EXPIRED = ChangeRule(
+    "WAIVER_EXPIRED",
+    "a waiver's date is past",
+    "A waiver says until when a break is known and wanted. After that day the finding counts "
+    "again.",
+    "remove the waiver, or agree on another day.",
+    finder=waiver_expired,
+    harmless=ERROR,
+    before="waivers:\n  - rule: INT_CHANGED\n    place: backend.UserMsg.uid\n"
+    "    reason: All processes restart together.\n    until: 2030-01-31",
+)
+
+
+def waiver_unused(waiver: Waiver) -> Finding:
+    return _about(WAIVER_UNUSED, waiver, "fits no finding")
+
+
+WAIVER_UNUSED = ChangeRule(
+    "WAIVER_UNUSED",
+    "a waiver fits no finding",
+    "What it allowed is not there, or no longer. Left in the file, it would allow the next such "
+    "break, which nobody decided on.",
+    "remove the waiver.",
+    finder=waiver_unused,
+    severity=WARNING,
+)
+
+
+def _about(rule: ChangeRule, waiver: Waiver, what: str) -> Finding:
+    text = f"the waiver of {waiver.rule} at {shown(waiver.subject)} {what}"
     change = Change(rule, waiver.subject, waiver.place, None, text)
-    return Finding(change, RULES[rule].harmless, NOTHING, OK, OK, rollout="any order")
+    return Finding(change, rule.harmless)

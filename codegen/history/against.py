@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +18,9 @@ MERGE_BASE = "merge-base"
 """What stands for the commit in which this branch left the default branch."""
 
 
+_PATHS = ("./", "../", "/", "~/")
+
+
 class AgainstError(Exception):
     """There is nothing to compare with; the text says why and what to do."""
 
@@ -27,137 +32,128 @@ class Previous:
     Attributes:
         against: how the user called it.
         label: what that stands for, such as a commit's id.
-        schema: None where there was no schema yet, and that is allowed.
     """
 
     against: str
     label: str
-    schema: model.Schema | None
+    schema: model.Schema
 
 
-def previous_version(
-    schema_dir: Path, against: str, allow_missing: bool, known: Known
-) -> Previous:
-    """Load the version of a schema that ``against`` names.
+def older_versions(
+    schema_dir: Path,
+    against: str | None,
+    transitive: str | None,
+    allow_missing: bool,
+    known: Known,
+) -> tuple[list[Previous], list[str]]:
+    """Load the versions of a schema that the options of a command name.
 
     Args:
         against: a branch, tag, commit or folder; `merge-base` for where this branch began. A name
             that is both is taken for the revision, unless it is written as a path: `./name`.
-        allow_missing: a commit without the folder is no error.
+        transitive: a pattern of tags; those without the schema folder are left out.
+        allow_missing: ``against`` may be a commit without the folder.
         known: the files of today, see `load_schema`.
 
-    Raises:
-        AgainstError: it cannot be found or read.
-    """
-    try:
-        if _is_path(against):
-            return _from_folder(against)
-        try:
-            repository = Repository.of(schema_dir)
-            if against == MERGE_BASE:
-                commit, branch = repository.merge_base()
-                label = f"{commit[:12]}, where this branch left {branch}"
-            else:
-                commit = repository.commit(against)
-                label = commit[:12]
-        except GitError:
-            if Path(against).is_dir():
-                return _from_folder(against)
-            raise
-        shown_as = commit[:12] if against == MERGE_BASE else against
-        return _from_git(
-            repository,
-            schema_dir,
-            commit,
-            against,
-            shown_as,
-            label,
-            allow_missing,
-            known,
-        )
-    except GitError as error:
-        raise AgainstError(f"cannot compare with {shown(against)}: {error}") from error
-
-
-def tagged_versions(
-    schema_dir: Path, pattern: str, known: Known
-) -> tuple[list[Previous], list[str]]:
-    """Load the versions of all tags that match a pattern.
-
     Returns:
-        The versions, and the tags that have no schema folder.
+        The versions, and why others have none.
 
     Raises:
-        AgainstError: no tag matches, or a version cannot be read.
+        AgainstError: one cannot be found or read.
     """
+    found: list[Previous] = []
+    skipped: list[str] = []
+    if against is not None:
+        with _told_as(shown(against)):
+            commit = _commit_of(schema_dir, against)
+            if commit is None:
+                found.append(_folder(against))
+            else:
+                try:
+                    found.append(commit.load(schema_dir, known))
+                except FolderMissingError:
+                    if not allow_missing:
+                        raise
+                    skipped.append(
+                        f"{against} ({commit.label}) has no schema folder; a new schema breaks "
+                        "nobody"
+                    )
+    if transitive is not None:
+        without = []
+        with _told_as(f"tags {shown(transitive)}"):
+            for commit in _tagged(schema_dir, transitive):
+                try:
+                    found.append(commit.load(schema_dir, known))
+                except FolderMissingError:
+                    without.append(f"tag {commit.against} has no schema folder")
+        skipped[:0] = without
+    return found, skipped
+
+
+@dataclass(frozen=True)
+class _Commit:
+    """A commit of a repository.
+
+    Attributes:
+        shown_as: how places in its files call it.
+    """
+
+    repository: Repository
+    id: str
+    against: str
+    label: str
+    shown_as: str
+
+    def load(self, schema_dir: Path, known: Known) -> Previous:
+        path = self.repository.path_of(schema_dir)
+        files = self.repository.files(self.id, path)
+        # Git's own way to write a file of a commit, so that it can be looked at with `git show`.
+        place = f"{self.shown_as}:{path}" if str(path) != "." else f"{self.shown_as}:"
+        try:
+            schema = load_files(schema_dir.resolve().name, place, files, known)
+        except SchemaError as error:
+            raise _unreadable(self.against, error) from error
+        return Previous(self.against, self.label, schema)
+
+
+def _commit_of(schema_dir: Path, against: str) -> _Commit | None:
+    """Return the commit that a name means, None where it is a folder."""
+    if against in (".", "..") or against.endswith("/") or against.startswith(_PATHS):
+        return None
     try:
         repository = Repository.of(schema_dir)
-        tags = repository.tags(pattern)
-        if not tags:
-            hint = (
-                "; this clone is shallow and may lack them"
-                if repository.is_shallow()
-                else ""
-            )
-            raise GitError(
-                f"no tag matches{hint}; fetch them with 'git fetch --tags', or give another pattern"
-            )
-        found, without = [], []
-        for tag in tags:
-            commit = repository.commit(f"refs/tags/{tag}")
-            version = _from_git(
-                repository, schema_dir, commit, tag, tag, commit[:12], True, known
-            )
-            if version.schema is None:
-                without.append(tag)
-            else:
-                found.append(version)
-    except GitError as error:
-        raise AgainstError(
-            f"cannot compare with tags {shown(pattern)}: {error}"
-        ) from error
-    return found, without
-
-
-def _is_path(text: str) -> bool:
-    return (
-        text.startswith(("./", "../", "/", "~/"))
-        or text in (".", "..")
-        or text[-1:] == "/"
-    )
-
-
-def _from_folder(text: str) -> Previous:
-    try:
-        return Previous(text, "folder", load_schema(Path(text).expanduser()))
-    except SchemaError as error:
-        raise _unreadable(text, error) from error
-
-
-def _from_git(
-    repository: Repository,
-    schema_dir: Path,
-    commit: str,
-    against: str,
-    shown_as: str,
-    label: str,
-    allow_missing: bool,
-    known: Known,
-) -> Previous:
-    path = repository.path_of(schema_dir)
-    try:
-        files = repository.files(commit, path)
-    except FolderMissingError:
-        if allow_missing:
-            return Previous(against, label, None)
+        if against == MERGE_BASE:
+            id_, branch = repository.merge_base()
+            label = f"{id_[:12]}, where this branch left {branch}"
+            return _Commit(repository, id_, against, label, id_[:12])
+        id_ = repository.commit(against)
+        return _Commit(repository, id_, against, id_[:12], against)
+    except GitError:
+        if Path(against).is_dir():
+            return None
         raise
+
+
+def _tagged(schema_dir: Path, pattern: str) -> Iterator[_Commit]:
+    repository = Repository.of(schema_dir)
+    tags = repository.tags(pattern)
+    if not tags:
+        shallow = "; this clone is shallow and may lack them"
+        raise GitError(
+            f"no tag matches{shallow if repository.is_shallow() else ''}; fetch them with "
+            "'git fetch --tags', or give another pattern"
+        )
+    for tag in tags:
+        id_ = repository.commit(f"refs/tags/{tag}")
+        yield _Commit(repository, id_, tag, id_[:12], tag)
+
+
+def _folder(against: str) -> Previous:
     try:
-        # Git's own way to write a file of a commit, so that it can be looked at with `git show`.
-        place = f"{shown_as}:{path}" if str(path) != "." else f"{shown_as}:"
-        schema = load_files(schema_dir.resolve().name, place, files, known)
+        schema = load_schema(Path(against).expanduser())
     except SchemaError as error:
         raise _unreadable(against, error) from error
-    return Previous(against, label, schema)
+    return Previous(against, "folder", schema)
 
 
 def _unreadable(against: str, error: SchemaError) -> AgainstError:
@@ -165,3 +161,11 @@ def _unreadable(against: str, error: SchemaError) -> AgainstError:
         f"cannot compare with {shown(against)}: its schema has errors; compare with a version "
         f"that this msgen reads\n{error}"
     )
+
+
+@contextmanager
+def _told_as(what: str) -> Iterator[None]:
+    try:
+        yield
+    except GitError as error:
+        raise AgainstError(f"cannot compare with {what}: {error}") from error

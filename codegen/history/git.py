@@ -95,26 +95,19 @@ class Repository:
         """
         found = self._find(revision) or self._find(f"refs/remotes/origin/{revision}")
         if found is None:
-            shallow = f"; {_SHALLOW}" if self.is_shallow() else ""
             raise GitError(
                 f"git knows no revision {shown(revision)}, and there is no such folder; fetch it, "
-                f"or write a folder as ./{revision}{shallow}"
+                f"or write a folder as ./{revision}"
+                + (f"; {_SHALLOW}" if self.is_shallow() else "")
             )
         return found
 
     def _find(self, revision: str) -> str | None:
-        done = self._git(
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            f"{revision}^{{commit}}",
-        )
-        return None if done.returncode else os.fsdecode(done.stdout).strip()
+        options = ("--verify", "--quiet", "--end-of-options")
+        return self._line("rev-parse", *options, f"{revision}^{{commit}}") or None
 
     def is_shallow(self) -> bool:
-        done = self._git("rev-parse", "--is-shallow-repository")
-        return done.stdout.strip() == b"true"
+        return self._line("rev-parse", "--is-shallow-repository") == "true"
 
     def merge_base(self) -> tuple[str, str]:
         """Return where HEAD left the default branch: the commit's id, and the branch.
@@ -129,27 +122,22 @@ class Repository:
             )
         branch = self._default_branch()
         if branch is None:
-            remedy = (
-                _SHALLOW
-                if self.is_shallow()
-                else "name what to compare with: --against BRANCH, TAG, COMMIT or FOLDER"
-            )
             raise GitError(
-                f"the repository has no default branch (origin/HEAD, main or master); {remedy}"
+                "the repository has no default branch (origin/HEAD, main or master); "
+                + self._remedy(
+                    "name what to compare with: --against BRANCH, TAG, COMMIT or FOLDER"
+                )
             )
-        done = self._git(
-            "rev-parse", "--abbrev-ref", branch
-        )  # origin/HEAD: origin/main
-        name = os.fsdecode(done.stdout).strip()
-        done = self._git("merge-base", "HEAD", branch)
-        if done.returncode:
-            remedy = (
-                _SHALLOW
-                if self.is_shallow()
-                else f"compare with its tip: --against {name}"
-            )
+        # origin/HEAD stands for a branch such as origin/main.
+        name = self._line("rev-parse", "--abbrev-ref", branch)
+        commit = self._line("merge-base", "HEAD", branch)
+        if not commit:
+            remedy = self._remedy(f"compare with its tip: --against {name}")
             raise GitError(f"HEAD and {name} have no common commit; {remedy}")
-        return os.fsdecode(done.stdout).split()[0], name
+        return commit, name
+
+    def _remedy(self, otherwise: str) -> str:
+        return _SHALLOW if self.is_shallow() else otherwise
 
     def _default_branch(self) -> str | None:
         patterns = [f"refs/remotes/*/{name}" for name in _DEFAULT_BRANCHES]
@@ -243,6 +231,11 @@ class Repository:
             start = at + len(line) + 1
             at = start + int(parts[2]) + 1
             yield data[start : at - 1]
+
+    def _line(self, *arguments: str) -> str:
+        """Return the first line of what a command of git prints; nothing where it fails."""
+        done = self._git(*arguments)
+        return "" if done.returncode else os.fsdecode(done.stdout).partition("\n")[0]
 
     def _git(
         self, *arguments: str, given: bytes = b""

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.errors import Place, Problems
@@ -26,8 +26,10 @@ LONGEST = 100
 NO_DIFFERENCE = "its types differ"
 """Told where a walk through both layouts ends without one, which no known pair does."""
 
-_Records: TypeAlias = Mapping[str, Any]
-"""Digest of a struct or message to its fields."""
+# What a fingerprint's canonical form calls things.
+_BATCH = "batch"
+_RECORDS = ("struct", "message")
+_HOLDERS = ("list", "nullable", "dict", "tuple")
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ class Layouts:
         today = layout_of(group, prints)
         for each in known:
             if each["fingerprint"] != today["fingerprint"]:
-                difference = next(_differences(each, today), NO_DIFFERENCE)
+                difference = next(_Differences(each, today).messages(), NO_DIFFERENCE)
                 if len(difference) > LONGEST:
                     difference = f"{difference[: LONGEST - 3]}..."
                 found.append(Former(each["fingerprint"], each["label"], difference))
@@ -79,7 +81,7 @@ class Layouts:
 
     def text(self) -> str:
         """Return the text of the file: a line for each message and struct, to be read in review."""
-        groups = ",\n".join(
+        groups = _joined(
             f"{json.dumps(name)}: [\n{_joined(map(_layout_text, layouts))}\n]"
             for name, layouts in sorted(self.by_group.items())
         )
@@ -87,16 +89,13 @@ class Layouts:
 
 
 def _layout_text(layout: Mapping[str, Any]) -> str:
-    head = ", ".join(
-        f"{json.dumps(key)}: {json.dumps(layout[key])}"
-        for key in ("label", "fingerprint")
-    )
+    head = json.dumps({key: layout[key] for key in ("label", "fingerprint")})
     messages = _joined(map(json.dumps, layout["messages"]))
     records = _joined(
         f"{json.dumps(digest)}: {json.dumps(fields)}"
         for digest, fields in layout["records"].items()
     )
-    return f'{{{head}, "messages": [\n{messages}\n], "records": {{\n{records}\n}}}}'
+    return f'{head[:-1]}, "messages": [\n{messages}\n], "records": {{\n{records}\n}}}}'
 
 
 def _joined(texts: Iterable[str]) -> str:
@@ -107,12 +106,14 @@ def layout_of(group: model.Group, prints: Fingerprints) -> dict[str, Any]:
     """Return what the fingerprint of a group is made of, the content of its structs included."""
     messages = prints.canonical(group)["messages"]
     records: dict[str, Any] = {}
-    todo = [digest for _, _, fields in messages for digest in _held(fields)]
+    todo = [fields for _, _, fields in messages]
     while todo:
-        digest = todo.pop()
-        if digest not in records:
-            records[digest] = prints.record(digest)
-            todo += _held(records[digest])
+        fields = todo.pop()
+        for _, form in [] if fields == _BATCH else fields:
+            for digest in _digests(form):
+                if digest not in records:
+                    records[digest] = prints.record(digest)
+                    todo.append(records[digest])
     return {
         "fingerprint": prints.of(group),
         "messages": messages,
@@ -120,21 +121,19 @@ def layout_of(group: model.Group, prints: Fingerprints) -> dict[str, Any]:
     }
 
 
-def _held(fields: Any) -> Iterator[str]:
-    """Yield the digests of the structs and messages in the canonical fields of a record."""
-    if isinstance(fields, list):  # not those of a batch
-        for _, form in fields:
-            yield from _digests(form)
-
-
 def _digests(form: Any) -> Iterator[str]:
-    """Yield the digests in a canonical type."""
-    kind, *parts = [form] if isinstance(form, str) else form
-    if kind in ("struct", "message"):
+    """Yield the digests of structs and messages in a canonical type."""
+    kind, *parts = _parts(form)
+    if kind in _RECORDS:
         yield parts[-1]
     elif kind not in ("enum", "tensor"):
         for part in parts:
             yield from _digests(part)
+
+
+def _parts(form: Any) -> list[Any]:
+    """Return the kind of a canonical type, and what it is made of."""
+    return [form] if isinstance(form, str) else form
 
 
 def load_layouts(folder: Path) -> Layouts:
@@ -174,75 +173,74 @@ LAYOUTS_WRONG = Rule(
     "Modules could not say how a peer of an older release differs. Most likely the file was edited "
     "by hand, or a merge left its marks in it.",
     "take the file from version control again, or remove it and record the releases anew.",
-    load_layouts,
+    finder=load_layouts,
 )
 
 
-def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how the layout of a peer differs from this one, first things first."""
-    theirs = {tag: (name, fields) for tag, name, fields in then["messages"]}
-    ours = {tag: (name, fields) for tag, name, fields in now["messages"]}
-    walk = _Walk(then["records"], now["records"])
-    for tag in sorted(theirs.keys() | ours.keys()):
-        if tag not in ours:
-            yield f"{theirs[tag][0]} (tag {tag}) is there, not here"
-        elif tag not in theirs:
-            yield f"{ours[tag][0]} (tag {tag}) is here, not there"
-        elif theirs[tag][0] != ours[tag][0]:
-            yield f"tag {tag} is {theirs[tag][0]} there, {ours[tag][0]} here"
-        else:
-            yield from walk.fields(ours[tag][0], theirs[tag][1], ours[tag][1])
-
-
 @dataclass
-class _Walk:
-    theirs: _Records
-    ours: _Records
+class _Differences:
+    """How the layout of a peer differs from ours, first things first.
+
+    Recorded layouts are no schemas: names of types, defaults and limits are not in them. So they
+    are not judged as a diff judges, and only the first difference is told.
+    """
+
+    then: Mapping[str, Any]
+    now: Mapping[str, Any]
     seen: set[tuple[str, str]] = field(default_factory=set)
 
-    def fields(self, path: str, then: Any, now: Any) -> Iterator[str]:
-        if not isinstance(then, list) or not isinstance(now, list):
-            if then != now:
+    def messages(self) -> Iterator[str]:
+        theirs, ours = (
+            {tag: (name, fields) for tag, name, fields in layout["messages"]}
+            for layout in (self.then, self.now)
+        )
+        for tag in sorted(theirs.keys() | ours.keys()):
+            if tag not in ours:
+                yield f"{theirs[tag][0]} (tag {tag}) is there, not here"
+            elif tag not in theirs:
+                yield f"{ours[tag][0]} (tag {tag}) is here, not there"
+            elif theirs[tag][0] != ours[tag][0]:
+                yield f"tag {tag} is {theirs[tag][0]} there, {ours[tag][0]} here"
+            else:
+                yield from self._fields(ours[tag][0], theirs[tag][1], ours[tag][1])
+
+    def _fields(self, path: str, theirs: Any, ours: Any) -> Iterator[str]:
+        if _BATCH in (theirs, ours):
+            if theirs != ours:
                 yield f"{path} is a batch on one side only"
             return
-        for slot, (before, after) in enumerate(zip(then, now), 1):
-            if before[0] != after[0]:
-                yield f"slot {slot} of {path} is {before[0]} there, {after[0]} here"
-            elif before[1] != after[1]:
-                yield from self.types(f"{path}.{after[0]}", before[1], after[1])
-        for name, _ in then[len(now) :]:
+        for slot, ((name, form), (own, own_form)) in enumerate(zip(theirs, ours), 1):
+            if name != own:
+                yield f"slot {slot} of {path} is {name} there, {own} here"
+            else:
+                yield from self._types(f"{path}.{name}", form, own_form)
+        for name, _ in theirs[len(ours) :]:
             yield f"{path}.{name} is there, not here"
-        for name, _ in now[len(then) :]:
+        for name, _ in ours[len(theirs) :]:
             yield f"{path}.{name} is here, not there"
 
-    def types(self, path: str, then: Any, now: Any) -> Iterator[str]:
+    def _types(self, path: str, theirs: Any, ours: Any) -> Iterator[str]:
         """Go down as long as both sides are of one kind; what differs there is the difference."""
-        if _kind(then) != _kind(now) or isinstance(then, str) or isinstance(now, str):
-            if then != now:
-                yield f"{path} is {_spell(then)} there, {_spell(now)} here"
-        elif then[0] in ("struct", "message"):
-            pair = (then[-1], now[-1])
-            if pair[0] != pair[1] and pair not in self.seen:
+        (kind, *before), (own_kind, *after) = _parts(theirs), _parts(ours)
+        if theirs == ours:
+            return
+        if kind == own_kind and kind in _RECORDS:
+            pair = before[-1], after[-1]
+            if pair not in self.seen:
                 self.seen.add(pair)
-                yield from self.fields(path, self.theirs[pair[0]], self.ours[pair[1]])
-        elif then[0] in ("list", "nullable", "dict", "tuple") and len(then) == len(now):
-            for before, after in zip(then[1:], now[1:]):
-                if before != after:
-                    yield from self.types(path, before, after)
-        elif then != now:
-            yield f"{path} is {_spell(then)} there, {_spell(now)} here"
-
-
-def _kind(form: Any) -> Any:
-    return form if isinstance(form, str) else form[0]
+                fields = self.then["records"][pair[0]], self.now["records"][pair[1]]
+                yield from self._fields(path, *fields)
+        elif kind == own_kind and kind in _HOLDERS and len(before) == len(after):
+            for each, own in zip(before, after):
+                yield from self._types(path, each, own)
+        else:
+            yield f"{path} is {_spell(theirs)} there, {_spell(ours)} here"
 
 
 def _spell(form: Any) -> str:
     """Write a canonical type much as the schema language does."""
-    if isinstance(form, str):
-        return form
-    kind, *rest = form
-    if kind in ("struct", "message"):
+    kind, *rest = _parts(form)
+    if kind in _RECORDS:
         return f"a {kind}"
     if kind == "nullable":
         return f"{_spell(rest[0])}?"
@@ -253,4 +251,4 @@ def _spell(form: Any) -> str:
     if kind == "tensor":
         dims = rest[1] if isinstance(rest[1], list) else [rest[1]]
         return f"tensor[{', '.join(map(str, (rest[0], *dims)))}]"
-    return f"{kind}[{', '.join(map(_spell, rest))}]"
+    return f"{kind}[{', '.join(map(_spell, rest))}]" if rest else str(kind)

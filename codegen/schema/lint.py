@@ -72,7 +72,7 @@ def _unused_types(schema: model.Schema) -> Iterator[Problem]:
 
 UNUSED_IMPORT = Rule(
     "unused-import",
-    "a group imports another but uses none of its types",
+    "an import of which nothing is used",
     "Readers look for a use that is not there, and a group that is imported cannot import this one.",
     "remove the import.",
     _unused_imports,
@@ -80,7 +80,7 @@ UNUSED_IMPORT = Rule(
 )
 EMPTY_GROUP = Rule(
     "empty-group",
-    "a group declares nothing",
+    "a group that declares nothing",
     "Its module has nothing that anybody could use; most likely the group is not finished.",
     "add a message, struct or enum, or delete the file.",
     _empty_groups,
@@ -88,7 +88,7 @@ EMPTY_GROUP = Rule(
 )
 UNUSED_TYPE = Rule(
     "unused-type",
-    "a struct or enum is in no message",
+    "a struct or enum that is in no message",
     "It is never sent. Most likely a field is missing that should hold it, or it was forgotten "
     "when the last one was removed.",
     "use it in a message, or remove it.",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 ERROR = "error"
 WARNING = "warning"
@@ -29,3 +31,23 @@ class Rule:
     instead: str
     finder: Callable[..., object]
     severity: str = ERROR
+
+
+R = TypeVar("R", bound=Rule)
+
+
+def find_rule(name: str, rules: Mapping[str, R]) -> R | None:
+    """Return a rule by its id, in any case and with dashes or underscores."""
+    return {_plain(id_): rule for id_, rule in rules.items()}.get(_plain(name))
+
+
+def unknown_rule(name: str, rules: Mapping[str, Rule]) -> str:
+    """Say that there is no such rule, and which one may be meant."""
+    ids = {_plain(id_): id_ for id_ in sorted(rules)}
+    close = difflib.get_close_matches(_plain(name), ids, n=1)
+    hint = f"did you mean '{ids[close[0]]}'?" if close else "msgen rules lists them"
+    return f"there is no rule '{name}'; {hint}"
+
+
+def _plain(id_: str) -> str:
+    return id_.upper().replace("-", "_")

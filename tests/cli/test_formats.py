@@ -17,7 +17,7 @@ from building import write_schema
 from click.testing import CliRunner, Result
 from golden import cases, write_files
 from msgen.codegen.cli.commands import main
-from msgen.codegen.evolve.rules.table import RULES
+from msgen.codegen.evolve import RULES
 from repositories import init
 
 SARIF = json.loads(
@@ -104,7 +104,7 @@ def test_github_lines_are_on_the_lines_of_the_new_files(project: Path) -> None:
     assert lines[-1] == "4 errors, 2 warnings, 2 notes, 1 waived"
 
 
-def test_github_messages_are_escaped(project: Path) -> None:
+def test_github_messages_areescaped(project: Path) -> None:
     waived = next(
         line for line in check("github").stdout.splitlines() if "LIMIT_" in line
     )
@@ -112,9 +112,9 @@ def test_github_messages_are_escaped(project: Path) -> None:
     assert "waived until 2999-12-31: 100%25 sure: no text is longer, <yet>" in message
     assert "%0Awire: new readers of old messages fail" in message
     comma = "::error file=a%2Cb%3A%25,line"
-    from msgen.codegen.report.formats import _escaped
+    from msgen.codegen.report.as_github import escaped
 
-    assert f"::error file={_escaped('a,b:%', property_=True)},line" == comma
+    assert f"::error file={escaped('a,b:%', property_=True)},line" == comma
 
 
 def sarif_of(text: str) -> dict[str, Any]:

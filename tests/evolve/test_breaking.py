@@ -16,10 +16,10 @@ from click.testing import CliRunner, Result
 from golden import cases, write_files
 from msgen.codegen import load_schema
 from msgen.codegen.cli.commands import main
-from msgen.codegen.evolve.changes.change import ERROR
+from msgen.codegen.evolve import RULES
 from msgen.codegen.evolve.findings import diff
-from msgen.codegen.evolve.rules.table import RULES
 from msgen.codegen.schema.fingerprint import Fingerprints
+from msgen.codegen.schema.rule import ERROR
 
 _WITHOUT_PAIR = {"LAYOUT_CHANGED"}
 """A net for what no other rule explains; the property test looks for such a pair."""

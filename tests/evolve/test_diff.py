@@ -7,22 +7,21 @@ from collections.abc import Mapping
 import pytest
 from click.testing import CliRunner
 from msgen.codegen.cli.commands import main
-from msgen.codegen.evolve import findings as diff_module
-from msgen.codegen.evolve.changes.change import (
+from msgen.codegen.evolve import (
     BROKEN,
-    NOTE,
     OK,
     REFUSED,
-    WARNING,
-    Comparison,
+    RULES,
+    Diff,
     Finding,
+    diff,
 )
-from msgen.codegen.evolve.changes.walk import walk
-from msgen.codegen.evolve.findings import diff
+from msgen.codegen.evolve import findings as diff_module
+from msgen.codegen.evolve.changes import walk
 from msgen.codegen.evolve.rollout import Rollout
-from msgen.codegen.evolve.rules.table import RULES
 from msgen.codegen.schema.loader import load_files
 from msgen.codegen.schema.model import Schema
+from msgen.codegen.schema.rule import NOTE, WARNING
 
 TYPES = """
 group: types
@@ -57,7 +56,7 @@ messages:
 ALL = {"types": TYPES, "first": FIRST, "second": SECOND}
 
 
-def compared(old: Mapping[str, str], new: Mapping[str, str]) -> Comparison:
+def compared(old: Mapping[str, str], new: Mapping[str, str]) -> Diff:
     return diff(schema_of(old), schema_of(new))
 
 
@@ -74,13 +73,13 @@ def changed(files: Mapping[str, str], *edits: tuple[str, str, str]) -> dict[str,
     return new
 
 
-def only(found: Comparison) -> Finding:
+def only(found: Diff) -> Finding:
     (finding,) = found.findings
     return finding
 
 
-def rules(found: Comparison) -> list[str]:
-    return [each.change.rule for each in found.findings]
+def rules(found: Diff) -> list[str]:
+    return [each.change.rule.id for each in found.findings]
 
 
 def test_one_change_in_a_shared_struct_is_one_finding_about_all_it_reaches() -> None:
@@ -114,7 +113,7 @@ def test_a_struct_that_only_a_later_field_holds_is_not_guarded_by_the_fingerprin
         compared(files, changed(files, ("types", "count: int", "count: str")))
     )
     assert (finding.new_reads_old, finding.old_reads_new) == (BROKEN, BROKEN)
-    assert finding.change.rule == "FIELD_RETYPED"
+    assert finding.change.rule.id == "FIELD_RETYPED"
 
 
 def test_a_struct_split_in_two_is_compared_where_it_is_used() -> None:
@@ -186,10 +185,10 @@ def test_a_batch_that_becomes_a_message_and_back() -> None:
     plain = "group: g\nreceiver: r\nmessages:\n  B: {tag: 0, fields: {data: any}}\n  M: {tag: 1}\n"
     for old, new in ((batch, plain), (plain, batch)):
         finding = only(compared({"g": old}, {"g": new}))
-        assert finding.change.rule == "BATCH_CHANGED"
+        assert finding.change.rule.id == "BATCH_CHANGED"
         assert finding.new_reads_old == REFUSED
     other = plain.replace("  B:", "  C:")
-    assert only(compared({"g": batch}, {"g": other})).change.rule == "TAG_REUSED"
+    assert only(compared({"g": batch}, {"g": other})).change.rule.id == "TAG_REUSED"
     renamed = batch.replace("name: B", "name: C")
     assert rules(compared({"g": batch}, {"g": renamed})) == [
         "MESSAGE_RENAMED_WITHOUT_WAS"
@@ -251,7 +250,7 @@ def test_a_group_of_types_may_change_its_name() -> None:
         "second": SECOND.replace("[types]", "[shared]"),
     }
     finding = only(compared(ALL, new))
-    assert (finding.change.rule, finding.severity, finding.breaks) == (
+    assert (finding.change.rule.id, finding.severity, finding.breaks) == (
         "GROUP_RENAMED", WARNING, "source",
     )  # fmt: skip
 
@@ -332,7 +331,7 @@ def test_a_fingerprint_that_nothing_explains_is_told_all_the_same(
             {"types": TYPES, "first": FIRST.replace("uid: int", "uid: u8")},
         )
     )
-    assert (finding.change.rule, finding.severity) == ("LAYOUT_CHANGED", "error")
+    assert (finding.change.rule.id, finding.severity) == ("LAYOUT_CHANGED", "error")
     assert finding.new_reads_old == finding.old_reads_new == REFUSED
 
 
@@ -396,7 +395,7 @@ def test_examples_of_rules_are_schemas_that_differ_as_told() -> None:
             continue
         found = compared(*({"g": example(text)} for text in (rule.before, rule.after)))
         wrong = [
-            each.change.rule for each in found.findings if each.severity == "error"
+            each.change.rule.id for each in found.findings if each.severity == "error"
         ]
         assert wrong == [], rule.id
 
@@ -430,4 +429,4 @@ def test_another_message_in_a_field_and_a_longer_tuple() -> None:
         "field 'm' of message 'M' is 'list[B]', was 'list[A]' ('B', was 'A')"
     )
     longer = compared({"g": text}, {"g": text.replace("int, str", "int, str, int")})
-    assert only(longer).change.rule == "FIELD_RETYPED"
+    assert only(longer).change.rule.id == "FIELD_RETYPED"

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from building import Built, built_in_memory
 from edits import edited, load, random_files
-from msgen.codegen.evolve.changes.change import OK, REFUSED, Comparison
+from msgen.codegen.evolve import OK, REFUSED, Diff
 from msgen.codegen.evolve.findings import diff
 from msgen.codegen.history.layouts import NO_DIFFERENCE, Layouts
 from msgen.codegen.schema import model
@@ -102,7 +102,7 @@ def check_pair(
         prints = [each.module(verdict.group).CODEC.fingerprint for each in (old, new)]
         assert verdict.same_fingerprint == (prints[0] == prints[1]), label
         told = [
-            each.change.rule
+            each.change.rule.id
             for each in found.findings
             if REFUSED in (each.new_reads_old, each.old_reads_new)
             and verdict.group in each.groups
@@ -136,7 +136,7 @@ def check_direction(
     writer: Built,
     reader: Built,
     way: str,
-    found: Comparison,
+    found: Diff,
     label: str,
     choose: random.Random,
     tally: Tally,
@@ -149,7 +149,7 @@ def check_direction(
             continue
         for message in group.live_messages:
             breaks = [
-                each.change.rule
+                each.change.rule.id
                 for each in found.findings
                 if getattr(each, way) != OK
                 and f"{name}.{message.name}" in getattr(each, names)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 from building import Built, built_in_memory
-from msgen.codegen.evolve.changes.change import BROKEN, OK
+from msgen.codegen.evolve import BROKEN, OK
 from msgen.codegen.evolve.findings import diff
 from msgen.codegen.schema.loader import load_files
 from msgen.runtime import DecodeError
@@ -337,7 +337,9 @@ def test_the_direction_is_the_one_that_breaks(
     case = CASES[name]
     old, new = build(BASE), build(text_of(case))
     found = diff(old.schema, new.schema)
-    (finding, *_) = [each for each in found.findings if each.change.rule == case.rule]
+    (finding, *_) = [
+        each for each in found.findings if each.change.rule.id == case.rule
+    ]
     assert (finding.new_reads_old, finding.old_reads_new) == case.ways
     assert [each.same_fingerprint for each in found.verdicts] == [True]
     before, after = old.module("jobs"), new.module("jobs")

@@ -41,7 +41,7 @@ def without_commits(text: str) -> str:
 
 
 def test_every_rule_that_the_document_names_is_one() -> None:
-    from msgen.codegen.evolve.rules.table import RULES
+    from msgen.codegen.evolve import RULES
 
     named = set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", TEXT))
     assert named and named <= RULES.keys()

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 from building import Built, built_in_memory
 from msgen.codegen import load_schema
-from msgen.codegen.evolve.changes.change import ERROR
 from msgen.codegen.evolve.findings import diff
 from msgen.codegen.schema import model
 from msgen.codegen.schema.fingerprint import Fingerprints
+from msgen.codegen.schema.rule import ERROR
 from msgen.runtime import DecodeError, UnknownMessage
 from msgen.runtime.codec import wire
 from random_values import RandomValues

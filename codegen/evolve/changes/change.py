@@ -1,24 +1,55 @@
-"""What a diff is made of: changes, which were found, and findings, which say what they mean."""
+"""What a diff finds first: changes, each with its row of the table of findings."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.errors import Place
+from msgen.codegen.schema.rule import WARNING, Rule
 
 Ref: TypeAlias = model.StructType | model.MessageType | model.EnumType
 """A declared type: what a change can be about, and what messages reach."""
 
-ERROR, WARNING, NOTE = "error", "warning", "note"
+ADD_ANOTHER = (
+    "keep the field, add another of the new type at the end with `since`, and remove the old one "
+    "when nobody reads it."
+)
+"""What to do instead of changing the type of a field."""
+COUNTED = (
+    "Types of fields of version 1 count in the fingerprint, so builds refuse each other. For later "
+    "fields nothing shows the change: "
+)
+"""Why changing the type of a field breaks peers; the rule says how the sentence ends."""
 
-OK, BROKEN, REFUSED = "ok", "broken", "refused"
-"""What becomes of messages in one direction. `refused` is the safe way of being broken: the
-fingerprints differ, so the reader raises SchemaMismatch at once. `broken` messages have the
-fingerprint that the reader expects; some of them cannot be decoded, or are read as other values."""
 
-WIRE, SOURCE, DEPLOYMENT, NOTHING = "wire", "source", "deployment", "nothing"
+@dataclass(frozen=True, kw_only=True)
+class ChangeRule(Rule):
+    """A kind of change; `severity` is where a peer breaks.
+
+    Whether a change breaks a peer depends on where it stands and who reads it, so a row has two
+    severities.
+
+    Attributes:
+        harmless: the severity where no peer breaks, and at most code has to change.
+        before, after: an example of the safe way, as lines of a schema.
+        misread: a peer that the fingerprint does not stop may read other values, without an error;
+            where this is False it raises a DecodeError.
+    """
+
+    harmless: str = WARNING
+    before: str = ""
+    after: str = ""
+    misread: bool = False
+
+
+def find_all(rules: Iterable[ChangeRule], *things: Any) -> Iterator[Any]:
+    """Yield what the finders of some rules yield; a finder may serve several rules."""
+    for finder in dict.fromkeys(rule.finder for rule in rules):
+        found: Any = finder(*things)
+        yield from found
 
 
 @dataclass(frozen=True)
@@ -34,7 +65,6 @@ class Change:
     """One difference, judged by itself; which messages it reaches is not known yet.
 
     Attributes:
-        rule: a key of rules.RULES.
         subject: dotted name in the new version, or in the old one of what is gone.
         place: in the new files; of what encloses it where the thing itself is gone.
         old_place: in the old files, None where there was nothing.
@@ -43,9 +73,10 @@ class Change:
         new_takes_old: a new reader takes what an old writer wrote, with the right values.
         old_takes_new: an old reader takes what a new writer writes, with the right values.
         source: code that uses the generated module has to change.
+        deployment: the bytes are read, by another process.
     """
 
-    rule: str
+    rule: ChangeRule
     subject: str
     place: Place
     old_place: Place | None
@@ -61,76 +92,20 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Waiver:
-    """A break that the schema's authors decided on; see waivers.py."""
-
-    rule: str
-    subject: str
-    reason: str
-    until: str
-    place: Place
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A change, with everything that it means.
+class Delta:
+    """A difference between two types of one field, of which a change of the field is made.
 
     Attributes:
-        severity: `error` where a peer breaks; `warning` where nothing does as long as the roll-out
-            keeps its order, or where only code has to change; `note` otherwise.
-        breaks: `wire`, `source`, `deployment` (the bytes are read, by another process) or
-            `nothing`.
-        new_reads_old: `ok`, `broken` or `refused`: new readers of old messages.
-        old_reads_new: the same for old readers of new messages.
-        messages: those that it is about, as `group.Message`, by their new names.
-        old_messages: the same by their old names.
-        readers: processes that read them.
-        senders: processes that send them.
-        rollout: in which order to upgrade.
+        old, new: the parts of the types that differ, or their limits as they are written.
+        key: the key of the field that holds it.
+        counts: the fingerprint sees it.
     """
 
-    change: Change
-    severity: str
-    breaks: str
-    new_reads_old: str
-    old_reads_new: str
-    groups: tuple[str, ...] = ()
-    messages: tuple[str, ...] = ()
-    old_messages: tuple[str, ...] = ()
-    readers: tuple[str, ...] = ()
-    senders: tuple[str, ...] = ()
-    rollout: str = ""
-    waiver: Waiver | None = None
-
-    @property
-    def is_breaking(self) -> bool:
-        """Whether it makes a run fail."""
-        return self.severity == ERROR and self.waiver is None
-
-
-@dataclass(frozen=True)
-class GroupVerdict:
-    """What becomes of one group's messages between the two versions."""
-
-    group: str
-    receiver: str
-    same_fingerprint: bool
-    new_reads_old: str
-    old_reads_new: str
-    rollout: str
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two versions of a schema, compared.
-
-    Attributes:
-        against: how the user called the old version.
-        label: what it stands for, such as a commit's id.
-    """
-
-    against: str
-    label: str
-    findings: tuple[Finding, ...]
-    verdicts: tuple[GroupVerdict, ...] = field(default=())
-    rollout: str = ""
+    rule: ChangeRule
+    old: model.Type | str
+    new: model.Type | str
+    new_takes_old: bool
+    old_takes_new: bool
+    key: str = "type"
+    counts: bool = True
+    source: bool = False

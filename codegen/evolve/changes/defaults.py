@@ -1,25 +1,62 @@
-"""Defaults of two versions: as values that can be compared, and as texts."""
+"""The default of a field in two versions: as a value that can be compared, and as a text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.model import Type
+from msgen.codegen.schema.rule import WARNING
 
-from .pairing import wire_name
+from .change import Change, ChangeRule
+from .pairs import Both, wire_name
 
 
-def same_default(
-    old_schema: model.Schema,
-    old: model.Field,
-    new_schema: model.Schema,
-    new: model.Field,
-) -> bool:
-    """Say whether two defaults, which are both there, stand for one value."""
-    assert old.default is not None and new.default is not None
-    before = _value(old_schema, old.default.value, old.type)
-    return bool(before == _value(new_schema, new.default.value, new.type))
+def default_changed(
+    both: Both[model.Field], old_schema: model.Schema, new_schema: model.Schema
+) -> Iterator[Change]:
+    old, new = both.old, both.new
+    if old.default is None or new.default is None:
+        return
+    if _value(old_schema, old.default.value, old.type) != _value(
+        new_schema, new.default.value, new.type
+    ):
+        before, now = _spell(old.default.value), _spell(new.default.value)
+        text = f"the default of {both.what} is {now}, was {before}"
+        yield both.change(DEFAULT_CHANGED, text, before, now, "default")
+
+
+DEFAULT_CHANGED = ChangeRule(
+    "DEFAULT_CHANGED",
+    "a field has another default",
+    "Defaults are filled in where they are used. Callers that leave the field out send "
+    "another value, and messages of writers that lack the field are read with another value, "
+    "so old and new readers see one message differently.",
+    "keep the default that older writers mean, and set the new value in the callers.",
+    finder=default_changed,
+    severity=WARNING,
+)
+
+
+def default_removed(
+    both: Both[model.Field], old_schema: model.Schema, new_schema: model.Schema
+) -> Iterator[Change]:
+    if both.old.default is not None and both.new.default is None:
+        before = _spell(both.old.default.value)
+        text = f"{both.what} has no default any more"
+        yield both.change(DEFAULT_REMOVED, text, before, "none", source=True)
+
+
+DEFAULT_REMOVED = ChangeRule(
+    "DEFAULT_REMOVED",
+    "a field has no default any more",
+    "Callers have to give the field. And it can no longer be removed without breaking those "
+    "who read it.",
+    "keep the default.",
+    finder=default_removed,
+    severity=WARNING,
+)
 
 
 def _value(schema: model.Schema, value: model.Value, type_: Type) -> Any:
@@ -54,7 +91,7 @@ def _value(schema: model.Schema, value: model.Value, type_: Type) -> Any:
     return repr(value)  # tells 1 from True and 1.0, and nan is nan
 
 
-def spell_default(value: Any) -> str:
+def _spell(value: Any) -> str:
     """Write a default much as the schema language does."""
     if value is None:
         return "null"
@@ -65,15 +102,15 @@ def spell_default(value: Any) -> str:
     if isinstance(value, model.StructDefault):
         return _braces(value.fields)
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(spell_default(item) for item in value)}]"
+        return f"[{', '.join(_spell(item) for item in value)}]"
     if isinstance(value, dict):
         return _braces(value.items())
     return repr(value)
 
 
-def _braces(items: Any) -> str:
+def _braces(items: Iterable[tuple[Any, Any]]) -> str:
     parts = (
-        f"{key if isinstance(key, str) else spell_default(key)}: {spell_default(item)}"
+        f"{key if isinstance(key, str) else _spell(key)}: {_spell(item)}"
         for key, item in items
     )
     return f"{{{', '.join(parts)}}}"

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
+from typing import Any
 
 from msgen.codegen.schema import model
+from msgen.codegen.schema.rule import NOTE, WARNING
 
-from .change import Change
-from .pairing import match, wire_name
-from .records import key_place, since_changes, since_of_addition
-
-_Side: TypeAlias = tuple[model.Enum, model.EnumMember]
-_Sides: TypeAlias = tuple[_Side, _Side]
-
-
-def _by_name(member: model.EnumMember) -> str:
-    return member.name
-
-
-_SHOWN: dict[str, Callable[[model.EnumMember], str]] = {
-    "ENUM_VALUE_RENUMBERED": lambda member: str(member.number),
-    "SINCE_LOWERED": lambda member: str(member.since),
-    "SINCE_RAISED": lambda member: str(member.since),
-}
-_KEYS = {
-    "ENUM_VALUE_RENUMBERED": "value",
-    "SINCE_LOWERED": "since",
-    "SINCE_RAISED": "since",
-    "ENUM_VALUE_RENAMED": "was",
-}
+from .change import Change, ChangeRule, find_all
+from .pairing import match
+from .pairs import (
+    SINCE_LOWERED,
+    SINCE_RAISED,
+    Both,
+    renamed,
+    since_wrong_version,
+    wire_name,
+)
 
 
-def compare_enums(
+def diff_enums(
     old: model.Enum, new: model.Enum, known_version: int | None, is_key: bool
 ) -> Iterator[Change]:
     """Yield the changes of an enum.
@@ -42,158 +30,196 @@ def compare_enums(
         is_key: it is the key of a dict, where two unknown numbers would become one key.
     """
     matched = match(old.members, new.members)
-    pairs = [(old.members[i], new.members[j]) for i, j in matched.pairs]
     left = [old.members[i] for i in matched.old_left]
-    fresh = [new.members[j] for j in matched.new_left]
-    renamed = []
-    for member in list(left):
-        same = next((each for each in fresh if each.number == member.number), None)
-        if same is not None:
-            left.remove(member)
-            fresh.remove(same)
-            renamed.append((member, same))
-    yield from _kept(old, new, pairs)
-    for before, now in renamed:
-        yield _member_change(
-            "ENUM_VALUE_RENAMED_WITHOUT_WAS",
-            f"{_what(new, now)} has the number {now.number} of '{before.name}'",
-            (old, before),
-            (new, now),
-            counts=1 in (before.since, now.since),
-            new_takes_old=False,
-            old_takes_new=False,
-            source=True,
-        )
-    for now in fresh:
-        yield from _added(old, new, now, known_version, is_key)
+    for i, j in matched.pairs:
+        both = _both(old, new, old.members[i], new.members[j])
+        yield from find_all(_OF_BOTH, both)
+    for now in (new.members[j] for j in matched.new_left):
+        same = next((each for each in left if each.number == now.number), None)
+        if same is None:
+            yield from value_added(old, new, now, known_version, is_key)
+        else:
+            left.remove(same)
+            yield from number_renamed(_both(old, new, same, now))
     for before in left:
-        yield _gone(old, new, before, is_key)
-    if old.unknown is not None and _unknown(old) != _unknown(new):
-        yield Change(
-            "ENUM_UNKNOWN_CHANGED",
-            f"{new.group}.{new.name}",
-            key_place(new, "unknown"),
-            key_place(old, "unknown"),
-            f"'unknown' of enum '{new.name}' is "
-            f"{'nothing' if new.unknown is None else repr(new.unknown)}, was '{old.unknown}'",
-            old.unknown,
-            new.unknown or "none",
-            f"{old.group}.{old.name}",
-        )
+        yield from value_removed(old, new, before, is_key)
+    yield from unknown_changed(
+        Both(old, new, _name(old), _name(new), f"enum '{new.name}'")
+    )
 
 
-def _kept(
-    old: model.Enum,
-    new: model.Enum,
-    pairs: list[tuple[model.EnumMember, model.EnumMember]],
-) -> Iterator[Change]:
-    for before, now in pairs:
-        what, sides = _what(new, now), ((old, before), (new, now))
-        counts = 1 in (before.since, now.since)
-        if before.number != now.number:
-            yield _member_change(
-                "ENUM_VALUE_RENUMBERED",
-                f"{what} has the number {now.number}, had {before.number}",
-                *sides,
-                counts=counts,
-                new_takes_old=False,
-                old_takes_new=False,
-            )
-        if wire_name(before) != wire_name(now):
-            yield _member_change(
-                "ENUM_VALUE_RENAMED_WITHOUT_WAS",
-                f"{what} counts as '{wire_name(now)}' in the fingerprint, which knows it as "
-                f"'{wire_name(before)}'",
-                *sides,
-                counts=counts,
-                source=before.name != now.name,
-            )
-        elif before.name != now.name:
-            text = f"{what} was called '{before.name}'"
-            yield _member_change("ENUM_VALUE_RENAMED", text, *sides, source=True)
-
-        def make(
-            rule: str,
-            text: str,
-            *_: str,
-            counts: bool,
-            sides: _Sides = sides,
-        ) -> Change:
-            return _member_change(rule, text, *sides, counts=counts)
-
-        yield from since_changes(make, what, before, now)
+def _both(
+    old: model.Enum, new: model.Enum, before: model.EnumMember, now: model.EnumMember
+) -> Both[model.EnumMember]:
+    return Both(before, now, _name(old, before), _name(new, now), _what(new, now))
 
 
-def _added(
+def _name(enum: model.Enum, *members: model.EnumMember) -> str:
+    return ".".join((enum.group, enum.name, *(each.name for each in members)))
+
+
+def _what(enum: model.Enum, member: model.EnumMember) -> str:
+    return f"member '{member.name}' of enum '{enum.name}'"
+
+
+def value_added(
     old: model.Enum,
     new: model.Enum,
     now: model.EnumMember,
     known_version: int | None,
     is_key: bool,
 ) -> Iterator[Change]:
-    what, subject = _what(new, now), f"{new.group}.{new.name}.{now.name}"
+    both: Both[Any] = Both(old, now, "", _name(new, now), _what(new, now))
     known = old.unknown is not None and not is_key
-    reader = f"; old readers take {now.number} for '{old.unknown}'" if known else ""
-    if not known:
-        why = (
-            "as keys, unknown numbers become one"
-            if old.unknown is not None
-            else "the old enum has no 'unknown'"
-        )
-        reader = f"; {why}"
+    if known:
+        reader = f"old readers take {now.number} for '{old.unknown}'"
+    elif old.unknown is not None:
+        reader = "as keys, unknown numbers become one"
+    else:
+        reader = "the old enum has no 'unknown'"
     without = now.since == 1
     lack = " and has no 'since'" if without else ""
-    yield Change(
-        "ENUM_VALUE_ADDED_WITHOUT_SINCE" if without else "ENUM_VALUE_ADDED",
-        subject,
-        now.place,
-        old.place,
-        f"{what} is new{lack}{reader}",
+    yield both.change(
+        ENUM_VALUE_ADDED_WITHOUT_SINCE if without else ENUM_VALUE_ADDED,
+        f"{both.what} is new{lack}; {reader}",
         "",
         str(now.number),
         counts=without,
         old_takes_new=known,
     )
-    yield from since_of_addition(what, subject, now, known_version)
+    yield from since_wrong_version(both, known_version)
 
 
-def _gone(
+ENUM_VALUE_ADDED = ChangeRule(
+    "ENUM_VALUE_ADDED",
+    "an enum has a new member with `since`",
+    "Old readers do not know the number. With `unknown` they take it for that member; without, "
+    "they refuse every message that holds it. As keys of a dict, two unknown numbers would "
+    "become one key.",
+    "give the enum `unknown` first, in all builds that read it; or upgrade the receiver first.",
+    finder=value_added,
+    harmless=NOTE,
+    before="enums:\n  Reason:\n    values: {other: 0, stop: 1}\n    unknown: other",
+    after="version: 2\nenums:\n  Reason:\n    values: {other: 0, stop: 1, "
+    "abort: {value: 2, since: 2}}\n    unknown: other",
+)
+ENUM_VALUE_ADDED_WITHOUT_SINCE = ChangeRule(
+    "ENUM_VALUE_ADDED_WITHOUT_SINCE",
+    "a new member of an enum has no `since`",
+    "Without `since` it counts as one that was always there. The fingerprint changes, and "
+    "builds refuse each other.",
+    "raise the group's `version` and give the member that `since`.",
+    finder=value_added,
+    before="enums:\n  Reason:\n    values: {other: 0, stop: 1}\n    unknown: other",
+    after="version: 2\nenums:\n  Reason:\n    values: {other: 0, stop: 1, "
+    "abort: {value: 2, since: 2}}\n    unknown: other",
+)
+
+
+def value_removed(
     old: model.Enum, new: model.Enum, before: model.EnumMember, is_key: bool
-) -> Change:
-    return Change(
-        "ENUM_VALUE_REMOVED",
-        f"{old.group}.{old.name}.{before.name}",
-        new.place,
-        before.place,
-        f"member '{before.name}' of enum '{new.name}' is gone from the file",
+) -> Iterator[Change]:
+    name = _name(old, before)
+    both: Both[Any] = Both(before, new, name, name, _what(new, before))
+    yield both.change(
+        ENUM_VALUE_REMOVED,
+        f"{both.what} is gone from the file",
         str(before.number),
         "",
-        f"{old.group}.{old.name}.{before.name}",
         counts=before.since == 1,
         new_takes_old=new.unknown is not None and not is_key,
         source=True,
     )
 
 
-def _member_change(
-    rule: str, text: str, old: _Side, new: _Side, **effect: bool
-) -> Change:
-    before, now = _SHOWN.get(rule, _by_name)(old[1]), _SHOWN.get(rule, _by_name)(new[1])
-    return Change(
-        rule,
-        f"{new[0].group}.{new[0].name}.{new[1].name}",
-        key_place(new[1], _KEYS.get(rule, "")),
-        key_place(old[1], _KEYS.get(rule, "")),
-        text,
-        before,
-        now,
-        f"{old[0].group}.{old[0].name}.{old[1].name}",
-        **effect,
+ENUM_VALUE_REMOVED = ChangeRule(
+    "ENUM_VALUE_REMOVED",
+    "a member of an enum is gone",
+    "New readers do not know the number that old writers write. Members of version 1 count in "
+    "the fingerprint, so builds refuse each other.",
+    "keep the member, and mark it `deprecated: true`.",
+    finder=value_removed,
+    before="values: {stop: 1, abort: 2}",
+    after="values: {stop: 1, abort: {value: 2, deprecated: true}}",
+)
+
+
+def value_renamed(both: Both[model.EnumMember]) -> Iterator[Change]:
+    return renamed(both, ENUM_VALUE_RENAMED, ENUM_VALUE_RENAMED_WITHOUT_WAS)
+
+
+ENUM_VALUE_RENAMED = ChangeRule(
+    "ENUM_VALUE_RENAMED",
+    "a member of an enum has a new name and says `was`",
+    "The fingerprint keeps the old name, so peers see no difference. Code that uses the member "
+    "has to use its new name.",
+    "this is the way to rename: change the code with it.",
+    finder=value_renamed,
+    severity=WARNING,
+    before="values: {halt: 1}",
+    after="values: {stop: {value: 1, was: halt}}",
+)
+
+
+def number_renamed(both: Both[model.EnumMember]) -> Iterator[Change]:
+    yield both.change(
+        ENUM_VALUE_RENAMED_WITHOUT_WAS,
+        f"{both.what} has the number {both.new.number} of '{both.old.name}'",
+        both.old.name,
+        both.new.name,
+        counts=both.counts,
+        new_takes_old=False,
+        old_takes_new=False,
+        source=True,
     )
 
 
-def _what(enum: model.Enum, member: model.EnumMember) -> str:
-    return f"member '{member.name}' of enum '{enum.name}'"
+ENUM_VALUE_RENAMED_WITHOUT_WAS = ChangeRule(
+    "ENUM_VALUE_RENAMED_WITHOUT_WAS",
+    "a number of an enum has another name in the fingerprint",
+    "A new name for a number may be a rename or another meaning. Names of members of version 1 "
+    "count in the fingerprint, so that the second is not misread; for later ones nothing "
+    "shows it.",
+    "say `was:` with the name that the fingerprint knows; for another meaning take another "
+    "number.",
+    finder=number_renamed,
+    before="values: {halt: 1}",
+    after="values: {stop: {value: 1, was: halt}}",
+    misread=True,
+)
+
+
+def value_renumbered(both: Both[model.EnumMember]) -> Iterator[Change]:
+    old, new = both.old.number, both.new.number
+    if old != new:
+        yield both.change(
+            ENUM_VALUE_RENUMBERED,
+            f"{both.what} has the number {new}, had {old}",
+            str(old),
+            str(new),
+            "value",
+            counts=both.counts,
+            new_takes_old=False,
+            old_takes_new=False,
+        )
+
+
+ENUM_VALUE_RENUMBERED = ChangeRule(
+    "ENUM_VALUE_RENUMBERED",
+    "a member of an enum has another number",
+    "The number is what is written. Peers read another member, or none.",
+    "put the old number back.",
+    finder=value_renumbered,
+    misread=True,
+)
+
+
+def unknown_changed(both: Both[model.Enum]) -> Iterator[Change]:
+    old, new = both.old.unknown, both.new.unknown
+    if old is not None and _unknown(both.old) != _unknown(both.new):
+        now = "nothing" if new is None else f"'{new}'"
+        text = f"'unknown' of {both.what} is {now}, was '{old}'"
+        yield both.change(ENUM_UNKNOWN_CHANGED, text, old, new or "none", "unknown")
 
 
 def _unknown(enum: model.Enum) -> str | None:
@@ -201,3 +227,16 @@ def _unknown(enum: model.Enum) -> str | None:
     return next(
         (wire_name(each) for each in enum.members if each.name == enum.unknown), None
     )
+
+
+ENUM_UNKNOWN_CHANGED = ChangeRule(
+    "ENUM_UNKNOWN_CHANGED",
+    "`unknown` of an enum changed or is gone",
+    "Numbers that this build does not know become another member than in older builds, or are "
+    "refused. No number of today is hurt, but members that a newer build adds are.",
+    "leave `unknown` as it was.",
+    finder=unknown_changed,
+    severity=WARNING,
+)
+
+_OF_BOTH = (ENUM_VALUE_RENUMBERED, ENUM_VALUE_RENAMED, SINCE_LOWERED, SINCE_RAISED)

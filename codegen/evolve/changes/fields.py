@@ -1,151 +1,37 @@
-"""The fields of a struct or message in two versions: those that are in both, and their order."""
+"""A field that is in both versions: its name, its type, its default, and whether it is removed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.model import spell
+from msgen.codegen.schema.rule import NOTE, WARNING
 
-from .change import Change, Ref
-from .defaults import same_default, spell_default
-from .dims import compare_symbols
-from .pairing import align_fields, wire_name
-from .records import Make, RecordPair, maker, since_changes, takes_nil
-from .slots import compare_slots
-from .types import Delta, TypeComparer
+from .change import Change, ChangeRule, Delta, Ref, find_all
+from .defaults import DEFAULT_CHANGED, DEFAULT_REMOVED
+from .pairs import SINCE_LOWERED, SINCE_RAISED, Both, renamed
+from .types import FIELD_RETYPED, Held, TypeDiffer
 
 
-@dataclass(frozen=True)
-class FieldComparer:
-    """Compares the fields of records.
-
-    Attributes:
-        types: makes the comparer of the types of one field in both versions.
-    """
-
-    old_schema: model.Schema
-    new_schema: model.Schema
-    types: Callable[[model.Field, model.Field], TypeComparer]
-
-    def compare(self, pair: RecordPair) -> Iterator[Change]:
-        aligned = align_fields(pair.old.fields, pair.new.fields)
-        both = [
-            (pair.old.fields[i], pair.new.fields[j])
-            for i, j in sorted(
-                (*aligned.kept, *aligned.moved), key=lambda each: each[1]
-            )
-        ]
-        for old, new in both:
-            yield from self._same_field(pair, old, new)
-        yield from compare_slots(pair, aligned)
-        yield from self._symbols(pair, both)
-
-    def _same_field(
-        self, pair: RecordPair, old: model.Field, new: model.Field
-    ) -> Iterator[Change]:
-        if _is_same(old, new):
-            return
-        what, counts = pair.what(new), 1 in (old.since, new.since)
-        make = maker(pair, old, new)
-        if wire_name(old) != wire_name(new):
-            yield make(
-                "FIELD_RENAMED_WITHOUT_WAS",
-                f"{what} counts as '{wire_name(new)}' in the fingerprint, which knows it as "
-                f"'{wire_name(old)}'",
-                old.name,
-                new.name,
-                "was",
-                counts=counts,
-                source=old.name != new.name,
-            )
-        elif old.name != new.name:
-            yield make(
-                "FIELD_RENAMED",
-                f"{what} was called '{old.name}'",
-                old.name,
-                new.name,
-                "was",
-                source=not new.removed,
-            )
-        yield from since_changes(make, what, old, new)
-        if new.removed and not old.removed:
-            yield make(
-                "FIELD_REMOVED",
-                f"{what} is removed"
-                + (
-                    ""
-                    if takes_nil(old)
-                    else ", and is neither nullable nor has a default"
-                ),
-                spell(old.type),
-                "removed",
-                "removed",
-                old_takes_new=takes_nil(old),
-                source=True,
-            )
-        if old.removed and not new.removed:
-            yield make(
-                "FIELD_RESTORED",
-                f"{what} was removed, and is back",
-                "removed",
-                spell(new.type),
-                new_takes_old=takes_nil(new),
-                source=new.default is None,
-            )
-        live = not old.removed and not new.removed
-        deltas = self.types(old, new).compare(old.type, new.type)
-        for delta in deltas:
-            yield _type_change(make, what, delta, counts, live, old, new)
-        if live and not any(each.rule == "FIELD_RETYPED" for each in deltas):
-            yield from self._default(make, what, old, new)
-
-    def _default(
-        self, make: Make, what: str, old: model.Field, new: model.Field
-    ) -> Iterator[Change]:
-        if old.default is None:
-            return
-        before = spell_default(old.default.value)
-        if new.default is None:
-            yield make(
-                "DEFAULT_REMOVED",
-                f"{what} has no default any more",
-                before,
-                "none",
-                source=True,
-            )
-        elif not same_default(self.old_schema, old, self.new_schema, new):
-            now = spell_default(new.default.value)
-            text = f"the default of {what} is {now}, was {before}"
-            yield make("DEFAULT_CHANGED", text, before, now, "default")
-
-    def _symbols(
-        self, pair: RecordPair, both: list[tuple[model.Field, model.Field]]
-    ) -> Iterator[Change]:
-        alive = [each for each in both if not each[0].removed and not each[1].removed]
-        if all(old.type == new.type for old, new in alive):
-            return
-        told = set()
-        for change in compare_symbols(alive):
-            if (change.field, change.old_ties) in told:
-                continue
-            told.add((change.field, change.old_ties))
-            old, new = alive[change.field]
-            other = alive[change.other][1].name
-            size = f"the size '{change.symbol}' with '{other}'"
-            yield maker(pair, old, new)(
-                "DIM_SYMBOL_LOOSENED" if change.old_ties else "DIM_SYMBOL_TIGHTENED",
-                f"{pair.what(new)} need not share {size} any more"
-                if change.old_ties
-                else f"{pair.what(new)} has to share {size} now",
-                spell(old.type),
-                spell(new.type),
-                "type",
-                new_takes_old=change.old_ties,
-                old_takes_new=not change.old_ties,
-            )
+def diff_field(both: Both[model.Field], types: TypeDiffer) -> Iterator[Change | Held]:
+    """Yield the changes of a field, and the declared types that it holds."""
+    old, new = both.old, both.new
+    if _is_same(old, new):
+        return
+    yield from find_all(_OF_BOTH, both)
+    retyped = False
+    for found in types.diff(both):
+        if isinstance(found, Delta):
+            retyped = retyped or found.rule is FIELD_RETYPED
+            yield type_changed(both, found)
+        else:
+            yield found
+    if not (retyped or old.removed or new.removed):
+        yield from find_all(
+            (DEFAULT_CHANGED, DEFAULT_REMOVED), both, types.old, types.new
+        )
 
 
 def _is_same(old: model.Field, new: model.Field) -> bool:
@@ -165,43 +51,137 @@ def _names_a_type(type_: model.Type) -> bool:
     return any(isinstance(part, Ref) for part in model.walk(type_))
 
 
-def _type_change(
-    make: Make,
-    what: str,
-    delta: Delta,
-    counts: bool,
-    live: bool,
-    old: model.Field,
-    new: model.Field,
-) -> Change:
-    before, now = (
-        (spell(old.type), spell(new.type))
-        if delta.key == "type"
-        else (delta.old, delta.new)
-    )
-    part = "" if delta.old == before else f" ('{delta.new}', was '{delta.old}')"
-    if not live:
-        return make(
-            "REMOVED_SLOT_CHANGED",
-            f"removed {what} is '{now}', was '{before}'{part}",
-            before,
-            now,
-            delta.key,
-            counts=counts and delta.counts,
+def type_changed(both: Both[model.Field], delta: Delta) -> Change:
+    old, new, part, verbs = delta.old, delta.new, "", ("has", "had")
+    if delta.key == "type":
+        if old != both.old.type:
+            part = f" ('{_text(new)}', was '{_text(old)}')"
+        old, new, verbs = both.old.type, both.new.type, ("is", "was")
+    before, now = _text(old), _text(new)
+    counts = both.counts and delta.counts
+    if both.old.removed or both.new.removed:
+        text = f"removed {both.what} is '{now}', was '{before}'{part}"
+        return both.change(
+            REMOVED_SLOT_CHANGED, text, before, now, delta.key, counts=counts
         )
-    text = (
-        f"{what} is '{now}', was '{before}'{part}"
-        if delta.key == "type"
-        else f"{what} has '{now}', had '{before}'"
-    )
-    return make(
+    return both.change(
         delta.rule,
-        text,
+        f"{both.what} {verbs[0]} '{now}', {verbs[1]} '{before}'{part}",
         before,
         now,
         delta.key,
-        counts=counts and delta.counts,
+        counts=counts,
         new_takes_old=delta.new_takes_old,
         old_takes_new=delta.old_takes_new,
-        source=delta.rule in ("FIELD_RETYPED", "NULLABLE_CHANGED", "UNION_CHANGED"),
+        source=delta.source,
     )
+
+
+def _text(part: model.Type | str) -> str:
+    return part if isinstance(part, str) else spell(part)
+
+
+REMOVED_SLOT_CHANGED = ChangeRule(
+    "REMOVED_SLOT_CHANGED",
+    "the type of a removed field changed",
+    "A removed field stays in the fingerprint as it was; its type is the only record of what "
+    "older builds write there.",
+    "put the old type back.",
+    finder=type_changed,
+    harmless=NOTE,
+)
+
+
+def takes_nil(field: model.Field) -> bool:
+    """Say whether a reader of a field stands the nil that stands for a removed one."""
+    nil_types = (model.NullableType, model.AnyType)
+    return isinstance(field.type, nil_types) or field.default is not None
+
+
+def field_removed(both: Both[model.Field]) -> Iterator[Change]:
+    if both.new.removed and not both.old.removed:
+        stands = takes_nil(both.old)
+        lack = "" if stands else ", and is neither nullable nor has a default"
+        yield both.change(
+            FIELD_REMOVED,
+            f"{both.what} is removed{lack}",
+            spell(both.old.type),
+            "removed",
+            "removed",
+            old_takes_new=stands,
+            source=True,
+        )
+
+
+FIELD_REMOVED = ChangeRule(
+    "FIELD_REMOVED",
+    "a field is marked `removed: true`",
+    "The slot is written as nil. Readers that still have the field take nil for its default, "
+    "or for None; where it has no default and is not nullable they refuse every message.",
+    "give the field a default first, in all builds that read it; then remove it. Or upgrade "
+    "the receiver first.",
+    finder=field_removed,
+    before="fields:\n  best_of: {type: int, default: 1}",
+    after="fields:\n  best_of: {type: int, default: 1, removed: true}",
+)
+
+
+def field_restored(both: Both[model.Field]) -> Iterator[Change]:
+    if both.old.removed and not both.new.removed:
+        yield both.change(
+            FIELD_RESTORED,
+            f"{both.what} was removed, and is back",
+            "removed",
+            spell(both.new.type),
+            new_takes_old=takes_nil(both.new),
+            source=both.new.default is None,
+        )
+
+
+FIELD_RESTORED = ChangeRule(
+    "FIELD_RESTORED",
+    "a field is no longer marked `removed`",
+    "Builds in between write nil in its slot, which a reader takes for the default, or for "
+    "None; without either it refuses the message.",
+    "give it a default, or add a field of another name at the end.",
+    finder=field_restored,
+)
+
+
+def field_renamed(both: Both[model.Field]) -> Iterator[Change]:
+    source = not both.new.removed
+    return renamed(both, FIELD_RENAMED, FIELD_RENAMED_WITHOUT_WAS, "was", source=source)
+
+
+FIELD_RENAMED = ChangeRule(
+    "FIELD_RENAMED",
+    "a field has a new name and says `was`",
+    "The fingerprint keeps the old name, so peers see no difference. Code that uses the field "
+    "has to use its new name.",
+    "this is the way to rename: change the code with it.",
+    finder=field_renamed,
+    severity=WARNING,
+    before="fields:\n  text: str",
+    after="fields:\n  prompt: {type: str, was: text}",
+)
+FIELD_RENAMED_WITHOUT_WAS = ChangeRule(
+    "FIELD_RENAMED_WITHOUT_WAS",
+    "a field has another name in the fingerprint, or may be another field in its slot",
+    "A new name in a slot may be a rename or another meaning. Names of fields of version 1 "
+    "count in the fingerprint, so that the second is not misread; for later fields nothing "
+    "shows it.",
+    "say `was:` with the name that the fingerprint knows, and leave it so at later renames.",
+    finder=field_renamed,
+    before="fields:\n  text: str",
+    after="fields:\n  prompt: {type: str, was: text}",
+    misread=True,
+)
+
+_OF_BOTH = (
+    FIELD_RENAMED,
+    FIELD_RENAMED_WITHOUT_WAS,
+    SINCE_LOWERED,
+    SINCE_RAISED,
+    FIELD_REMOVED,
+    FIELD_RESTORED,
+)

@@ -8,109 +8,142 @@ from typing import TypeAlias
 from msgen.codegen.schema import model
 from msgen.codegen.schema.errors import Place
 from msgen.codegen.schema.model import EnumType, StructType
+from msgen.codegen.schema.rule import NOTE, WARNING
 
-from .change import Change, Node
+from .change import Change, ChangeRule, Node
+from .types import Held
 from .walk import Walk
 
 _Ref: TypeAlias = StructType | EnumType
-_Named: TypeAlias = Mapping[_Ref, model.Struct | model.Enum]
+_Type: TypeAlias = model.Struct | model.Enum
 
 
-def compare_names(found: Walk) -> Iterator[tuple[Node | None, Change]]:
+def diff_names(found: Walk) -> Iterator[tuple[Node | None, Change]]:
     """Yield which structs and enums are new, gone, renamed, moved, or stand for one another.
 
     Each comes with the node that leads to it from the messages of both versions, if one does.
     """
-    homes = {
-        pair.old.name: pair.new.name for pair in found.groups if pair.old and pair.new
-    }
+    homes = found.homes
     olds, news = _named(found.old), _named(found.new)
     kept = {
-        ref: type(ref)(homes[ref.group], ref.name) for ref in olds if ref.group in homes
+        ref: same
+        for ref in olds
+        if ref.group in homes
+        and (same := type(ref)(homes[ref.group], ref.name)) in news
     }
-    kept = {ref: same for ref, same in kept.items() if same in news}
     gone = {ref: olds[ref] for ref in olds if ref not in kept}
     fresh = {ref: news[ref] for ref in news if ref not in kept.values()}
     told: set[_Ref] = set()
     for node, sites in found.met.items():
-        old_ref, new_ref = node.old, node.new
-        if not isinstance(old_ref, _Ref) or not isinstance(new_ref, _Ref):
+        old, new = node.old, node.new
+        if not isinstance(old, _Ref) or not isinstance(new, _Ref):
             continue
-        if old_ref in gone and new_ref in fresh:
-            told |= {old_ref, new_ref}
-            yield node, _renamed(gone[old_ref], fresh[new_ref])
-        elif kept.get(old_ref) != new_ref:
-            for site in sites:
-                kind = "struct" if isinstance(new_ref, StructType) else "enum"
-                change = Change(
-                    "TYPE_REPLACED",
-                    site.subject,
-                    site.place,
-                    site.old_place,
-                    f"{site.what} holds {kind} '{new_ref.name}', held '{old_ref.name}'",
-                    old_ref.name,
-                    new_ref.name,
-                    site.old_subject,
-                    source=True,
-                )
-                yield node, change
-    unmet = _unmet(
-        {ref: each for ref, each in gone.items() if ref not in told},
-        {ref: each for ref, each in fresh.items() if ref not in told},
-        {old: found.new.groups[new].place for old, new in homes.items()},
-        set(found.new.groups) - set(homes.values()),
-    )
-    yield from ((None, change) for change in unmet)
-
-
-def _unmet(
-    gone: _Named, fresh: _Named, homes: Mapping[str, Place], new_groups: set[str]
-) -> Iterator[Change]:
-    """Tell what no message led to, or what only one version has."""
-    moved: set[_Ref] = set()
-    for ref, old in gone.items():
-        same = [
-            each for each in fresh if type(each) is type(ref) and each.name == ref.name
+        if old in gone and new in fresh:
+            told |= {old, new}
+            yield node, type_renamed(gone[old], fresh[new])
+        elif kept.get(old) != new:
+            yield from ((node, type_replaced(held, old, new)) for held in sites)
+    # What no message of both versions led to.
+    left = [ref for ref in fresh if ref not in told]
+    for ref in [each for each in gone if each not in told]:
+        twins = [
+            each for each in left if type(each) is type(ref) and each.name == ref.name
         ]
-        if len(same) == 1:
-            moved |= {ref, same[0]}
-            yield _renamed(old, fresh[same[0]])
-    for ref, old in gone.items():
-        if ref not in moved and ref.group in homes:
-            kind = _kind(old)
-            yield Change(
-                f"{kind.upper()}_REMOVED",
-                f"{old.group}.{old.name}",
-                homes[ref.group],
-                old.place,
-                f"{kind} '{old.name}' is gone",
-                old.name,
-                "",
-                f"{old.group}.{old.name}",
-                source=True,
-            )
-    for ref, new in fresh.items():
-        if ref not in moved and ref.group not in new_groups:
-            kind = _kind(new)
-            yield Change(
-                f"{kind.upper()}_ADDED",
-                f"{new.group}.{new.name}",
-                new.place,
-                None,
-                f"{kind} '{new.name}' is new",
-                "",
-                new.name,
-            )
+        if len(twins) == 1:
+            told |= {ref, twins[0]}
+            yield None, type_renamed(gone[ref], fresh[twins[0]])
+    for ref, declared in gone.items():
+        if ref not in told and ref.group in homes:
+            place = found.new.groups[homes[ref.group]].place
+            yield None, type_removed(declared, place)
+    for ref, declared in fresh.items():
+        if ref not in told and ref.group in homes.values():
+            yield None, type_added(declared)
 
 
-def _renamed(old: model.Struct | model.Enum, new: model.Struct | model.Enum) -> Change:
-    kind = _kind(new)
-    if old.name == new.name:
-        rule, was, now = "TYPE_MOVED", old.group, new.group
-        text = f"{kind} '{new.name}' moved from group '{old.group}' to '{new.group}'"
-    else:
-        rule, was, now = f"{kind.upper()}_RENAMED", old.name, new.name
-        text = f"{kind} '{new.name}' was called '{old.name}'"
+def _named(schema: model.Schema) -> Mapping[_Ref, _Type]:
+    named: dict[_Ref, _Type] = {}
+    for group in schema.groups.values():
+        named |= {StructType(each.group, each.name): each for each in group.structs}
+        named |= {EnumType(each.group, each.name): each for each in group.enums}
+    return named
+
+
+def _kind(named: _Type) -> str:
+    return "struct" if isinstance(named, model.Struct) else "enum"
+
+
+def type_added(new: _Type) -> Change:
+    return Change(
+        STRUCT_ADDED if isinstance(new, model.Struct) else ENUM_ADDED,
+        f"{new.group}.{new.name}",
+        new.place,
+        None,
+        f"{_kind(new)} '{new.name}' is new",
+        "",
+        new.name,
+    )
+
+
+STRUCT_ADDED = ChangeRule(
+    "STRUCT_ADDED",
+    "a struct is new",
+    "By itself it is on no wire.",
+    "nothing to do.",
+    finder=type_added,
+    severity=NOTE,
+    harmless=NOTE,
+)
+ENUM_ADDED = ChangeRule(
+    "ENUM_ADDED",
+    "an enum is new",
+    "By itself it is on no wire.",
+    "nothing to do.",
+    finder=type_added,
+    severity=NOTE,
+    harmless=NOTE,
+)
+
+
+def type_removed(old: _Type, place: Place) -> Change:
+    return Change(
+        STRUCT_REMOVED if isinstance(old, model.Struct) else ENUM_REMOVED,
+        f"{old.group}.{old.name}",
+        place,
+        old.place,
+        f"{_kind(old)} '{old.name}' is gone",
+        old.name,
+        "",
+        f"{old.group}.{old.name}",
+        source=True,
+    )
+
+
+STRUCT_REMOVED = ChangeRule(
+    "STRUCT_REMOVED",
+    "a struct is gone",
+    "Code that uses the class fails. Fields that held it are told by rules of their own.",
+    "remove its uses in code with it.",
+    finder=type_removed,
+    severity=WARNING,
+)
+ENUM_REMOVED = ChangeRule(
+    "ENUM_REMOVED",
+    "an enum is gone",
+    "Code that uses the class fails. Fields that held it are told by rules of their own.",
+    "remove its uses in code with it.",
+    finder=type_removed,
+    severity=WARNING,
+)
+
+
+def type_renamed(old: _Type, new: _Type) -> Change:
+    kind, was, now = _kind(new), old.name, new.name
+    rule = STRUCT_RENAMED if isinstance(new, model.Struct) else ENUM_RENAMED
+    text = f"{kind} '{new.name}' was called '{old.name}'"
+    if was == now:
+        rule, was, now = TYPE_MOVED, old.group, new.group
+        text = f"{kind} '{new.name}' moved from group '{was}' to '{now}'"
     return Change(
         rule,
         f"{new.group}.{new.name}",
@@ -124,13 +157,50 @@ def _renamed(old: model.Struct | model.Enum, new: model.Struct | model.Enum) -> 
     )
 
 
-def _kind(named: model.Struct | model.Enum) -> str:
-    return "struct" if isinstance(named, model.Struct) else "enum"
+STRUCT_RENAMED = ChangeRule(
+    "STRUCT_RENAMED",
+    "a struct has another name",
+    "Structs count by content, so no peer sees the name. Code that uses the class has to use "
+    "its new name.",
+    "change the code with it.",
+    finder=type_renamed,
+    severity=WARNING,
+)
+ENUM_RENAMED = ChangeRule(
+    "ENUM_RENAMED",
+    "an enum has another name",
+    "Enums count by content, so no peer sees the name. Code that uses the class has to use "
+    "its new name.",
+    "change the code with it.",
+    finder=type_renamed,
+    severity=WARNING,
+)
+TYPE_MOVED = ChangeRule(
+    "TYPE_MOVED",
+    "a struct or enum is declared in another group",
+    "Structs and enums count by content, so no peer sees the move. Code that imports the class "
+    "from its old module has to import it from the new one.",
+    "change the imports with it.",
+    finder=type_renamed,
+    severity=NOTE,
+    harmless=NOTE,
+)
 
 
-def _named(schema: model.Schema) -> _Named:
-    named: dict[_Ref, model.Struct | model.Enum] = {}
-    for group in schema.groups.values():
-        named |= {StructType(each.group, each.name): each for each in group.structs}
-        named |= {EnumType(each.group, each.name): each for each in group.enums}
-    return named
+def type_replaced(held: Held, old: _Ref, new: _Ref) -> Change:
+    kind = "struct" if isinstance(new, StructType) else "enum"
+    text = f"{held.field.what} holds {kind} '{new.name}', held '{old.name}'"
+    return held.field.change(
+        TYPE_REPLACED, text, old.name, new.name, "type", source=True
+    )
+
+
+TYPE_REPLACED = ChangeRule(
+    "TYPE_REPLACED",
+    "a field holds another struct or enum",
+    "Structs and enums count by content: where that is the same, no peer sees a difference, "
+    "and where it is not, rules about the content tell. Code has to make the other class.",
+    "change the code with it.",
+    finder=type_replaced,
+    severity=WARNING,
+)

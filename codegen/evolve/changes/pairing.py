@@ -9,16 +9,12 @@ from typing import TypeVar
 
 from msgen.codegen.schema import model
 
+from .pairs import wire_name
+
 Named = TypeVar("Named", model.Message, model.Field, model.EnumMember)
-T = TypeVar("T")
 
 _ALIKE = 0.5
 """The share of names that two groups have in common when one is the other renamed."""
-
-
-def wire_name(thing: model.Message | model.Field | model.EnumMember) -> str:
-    """Return the name that counts in the fingerprint."""
-    return thing.was or thing.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +25,13 @@ class GroupPair:
     new: model.Group | None
 
     @property
+    def sides(self) -> tuple[model.Group, ...]:
+        """The group in each version that has it, the new one first."""
+        return tuple(each for each in (self.new, self.old) if each is not None)
+
+    @property
     def either(self) -> model.Group:
-        found = self.new or self.old
-        assert found is not None
-        return found
+        return self.sides[0]
 
 
 def pair_groups(old: model.Schema, new: model.Schema) -> list[GroupPair]:
@@ -84,13 +83,11 @@ def match(olds: Sequence[Named], news: Sequence[Named]) -> Matched:
         return Matched([(index, index) for index in range(len(olds))], [], [])
     pairs: list[tuple[int, int]] = []
     old_left, new_left = list(range(len(olds))), list(range(len(news)))
-    keys: tuple[
-        tuple[Callable[[Named], str | None], Callable[[Named], str | None]], ...
-    ] = (
+    keys: list[tuple[Callable[[Named], str | None], Callable[[Named], str | None]]] = [
         (wire_name, wire_name),
         (lambda each: each.name, lambda each: each.name),
         (lambda each: each.name, lambda each: each.was),
-    )
+    ]
     for old_key, new_key in keys:
         by_name = {new_key(news[index]): index for index in new_left}
         for index in list(old_left):

@@ -11,29 +11,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from msgen.codegen.schema import model
-from msgen.codegen.schema.errors import Place
 
 from .change import Change, Node
-from .enums import compare_enums
-from .fields import FieldComparer
-from .groups import compare_group
-from .messages import compare_messages
-from .pairing import GroupPair, pair_groups
-from .records import RecordPair, key_place
-from .types import TypeComparer
-
-
-@dataclass(frozen=True)
-class Site:
-    """A field that holds a declared type in both versions."""
-
-    subject: str
-    old_subject: str
-    place: Place
-    old_place: Place
-    what: str
+from .enums import diff_enums
+from .fields import diff_field
+from .groups import diff_group
+from .messages import diff_messages
+from .pairing import GroupPair, align_fields, pair_groups
+from .pairs import RecordPair
+from .slots import diff_slots
+from .tensors import dim_symbol_changed
+from .types import Held, TypeDiffer
 
 
 @dataclass
@@ -47,11 +38,11 @@ class Walk:
         live_parents: node to the nodes whose values hold it in both versions.
         counted_parents: node to the nodes in whose part of the fingerprint it counts.
         messages: node of a message to the pair of its group.
+        met: every node that was reached, in order, and the fields that hold it.
     """
 
     old: model.Schema
     new: model.Schema
-    groups: list[GroupPair] = field(default_factory=list)
     group_changes: list[tuple[GroupPair, Change]] = field(default_factory=list)
     message_changes: list[tuple[Node, Change]] = field(default_factory=list)
     changes: dict[Node, list[Change]] = field(default_factory=dict)
@@ -62,139 +53,127 @@ class Walk:
         default_factory=lambda: defaultdict(set)
     )
     messages: dict[Node, GroupPair] = field(default_factory=dict)
-    met: dict[Node, list[Site]] = field(default_factory=dict)
-    """Every node that was reached, in order, and the fields that hold it."""
+    met: dict[Node, list[Held]] = field(default_factory=dict)
+
+    @cached_property
+    def groups(self) -> list[GroupPair]:
+        return pair_groups(self.old, self.new)
+
+    @cached_property
+    def homes(self) -> dict[str, str]:
+        """The names of groups that both versions have: old to new."""
+        return {
+            pair.old.name: pair.new.name
+            for pair in self.groups
+            if pair.old and pair.new
+        }
 
 
 def walk(old: model.Schema, new: model.Schema) -> Walk:
-    """Compare two schemas."""
-    return _Walker(old, new).run()
+    """Walk through two schemas."""
+    walker = _Walker(Walk(old, new))
+    walker.run()
+    return walker.found
 
 
 class _Walker:
-    def __init__(self, old: model.Schema, new: model.Schema) -> None:
-        self._found = Walk(old, new)
+    def __init__(self, found: Walk) -> None:
+        self.found = found
         self._new_of: dict[model.MessageType, model.MessageType] = {}
-        self._keys: set[Node] = set()
+        self._types = TypeDiffer(found.old, found.new, self._new_of)
         self._todo: list[Node] = []
-        self._homes: dict[str, str] = {}
 
-    def run(self) -> Walk:
-        found = self._found
-        found.groups = pair_groups(found.old, found.new)
-        self._homes = {
-            pair.old.name: pair.new.name
-            for pair in found.groups
-            if pair.old and pair.new
-        }
+    def run(self) -> None:
+        found = self.found
         for pair in found.groups:
-            for change in compare_group(pair):
-                found.group_changes.append((pair, change))
+            found.group_changes += ((pair, change) for change in diff_group(pair))
             self._messages(pair)
         while self._todo:
-            self._record(self._todo.pop())
-        for node in found.met:
-            if isinstance(node.old, model.EnumType) and isinstance(
-                node.new, model.EnumType
-            ):
+            node = self._todo.pop()
+            self._note(node, self._record(node))
+        for node, held in found.met.items():
+            if isinstance(node.old, model.EnumType):
+                assert isinstance(node.new, model.EnumType)
                 old, new = found.old.enum(node.old), found.new.enum(node.new)
-                changes = compare_enums(
-                    old, new, self._known_version(node), node in self._keys
-                )
-                self._note(node, changes)
-        return found
+                is_key = any(each.is_key for each in held)
+                version = self._known_version(node)
+                self._note(node, diff_enums(old, new, version, is_key))
+
+    def _note(self, node: Node, changes: Iterator[Change]) -> None:
+        for change in changes:
+            self.found.changes.setdefault(node, []).append(change)
 
     def _messages(self, pair: GroupPair) -> None:
-        found = self._found
-        messages = compare_messages(pair)
-        for node in (*messages.same, *messages.others):
+        found = self.found
+        pairs = list(diff_messages(pair))
+        for each in pairs:
+            node = each.node
             found.messages[node] = pair
             found.met[node] = []
-        found.message_changes += messages.changes
-        for node in messages.same:
-            assert isinstance(node.old, model.MessageType)
-            assert isinstance(node.new, model.MessageType)
-            self._new_of[node.old] = node.new
-            self._todo.append(node)
-        nodes = (*messages.same, *messages.others)
-        for batch in nodes:
-            if any(each.is_batch for each in self._both(batch)):
-                for node in nodes:
-                    if node != batch:
-                        found.live_parents[node].add(batch)
+            found.message_changes += ((node, change) for change in each.changes)
+            if each.is_same:
+                assert isinstance(node.old, model.MessageType)
+                assert isinstance(node.new, model.MessageType)
+                self._new_of[node.old] = node.new
+                self._todo.append(node)
+        for batch in pairs:
+            if any(each.is_batch for each in self._both(batch.node)):
+                for each in pairs:
+                    if each is not batch:
+                        found.live_parents[each.node].add(batch.node)
 
     def _both(self, node: Node) -> Iterator[model.Message]:
         if isinstance(node.old, model.MessageType):
-            yield self._found.old.message(node.old)
+            yield self.found.old.message(node.old)
         if isinstance(node.new, model.MessageType):
-            yield self._found.new.message(node.new)
+            yield self.found.new.message(node.new)
 
-    def _record(self, node: Node) -> None:
+    def _record(self, node: Node) -> Iterator[Change]:
+        """Yield the changes of what is in a struct or message."""
         assert isinstance(node.old, (model.StructType, model.MessageType))
         assert isinstance(node.new, (model.StructType, model.MessageType))
-        old, new = self._found.old.record(node.old), self._found.new.record(node.new)
+        old, new = self.found.old.record(node.old), self.found.new.record(node.new)
         if isinstance(old, model.Message) and old.is_batch:
             return  # its field follows from the messages of the group
         messages = list(self._both(node))
         dead = any(each.removed for each in messages)
         if dead and any(each.since > 1 for each in messages):
             return  # no reader and no fingerprint knows its fields
+        for found in self._fields(RecordPair(old, new, self._known_version(node))):
+            if isinstance(found, Held):
+                self._hold(node, found, dead)
+            elif not dead:
+                yield found
+            elif found.counts:
+                # Nobody reads or writes its slots; only the fingerprint knows them still.
+                yield replace(
+                    found, new_takes_old=True, old_takes_new=True, source=False
+                )
 
-        pair = RecordPair(old, new, self._known_version(node))
+    def _fields(self, pair: RecordPair) -> Iterator[Change | Held]:
+        aligned = align_fields(pair.old.fields, pair.new.fields)
+        kept = sorted((*aligned.kept, *aligned.moved), key=lambda each: each[1])
+        both = [pair.both(pair.old.fields[i], pair.new.fields[j]) for i, j in kept]
+        for each in both:
+            yield from diff_field(each, self._types)
+        yield from diff_slots(pair, aligned)
+        alive = [each for each in both if not each.old.removed and not each.new.removed]
+        yield from dim_symbol_changed(alive)
 
-        def types(before: model.Field, now: model.Field) -> TypeComparer:
-            counts = before.since == now.since == 1
-            live = not (before.removed or now.removed or dead)
-            places = (key_place(now, "type"), key_place(before, "type"))
-            names = (pair.subject(now), pair.old_subject(before))
-            site = Site(*names, *places, pair.what(now))
-
-            def meet(child: Node, counts_here: bool, is_key: bool) -> None:
-                self._meet(child, site)
-                if live:
-                    self._found.live_parents[child].add(node)
-                if counts and counts_here:
-                    self._found.counted_parents[child].add(node)
-                if is_key:
-                    self._keys.add(child)
-
-            return TypeComparer(
-                meet, self._is_paired, self._counts_in_old, self._counts_in_new
-            )
-
-        comparer = FieldComparer(self._found.old, self._found.new, types)
-        changes = comparer.compare(pair)
-        if dead:
-            # Nobody reads or writes its slots; only the fingerprint knows them still.
-            changes = (
-                replace(change, new_takes_old=True, old_takes_new=True, source=False)
-                for change in changes
-                if change.counts
-            )
-        self._note(node, changes)
-
-    def _note(self, node: Node, changes: Iterator[Change]) -> None:
-        for change in changes:
-            self._found.changes.setdefault(node, []).append(change)
-
-    def _meet(self, child: Node, site: Site) -> None:
-        if child not in self._found.met:
-            self._found.met[child] = []
+    def _hold(self, parent: Node, held: Held, dead: bool) -> None:
+        child, field_ = held.node, held.field
+        if child not in self.found.met:
+            self.found.met[child] = []
             if isinstance(child.old, model.StructType):
                 self._todo.append(child)
-        self._found.met[child].append(site)
-
-    def _is_paired(self, old: model.MessageType, new: model.MessageType) -> bool:
-        return self._new_of.get(old) == new
-
-    def _counts_in_old(self, message: model.MessageType) -> bool:
-        return self._found.old.message(message).since == 1
-
-    def _counts_in_new(self, message: model.MessageType) -> bool:
-        return self._found.new.message(message).since == 1
+        self.found.met[child].append(held)
+        if not (dead or field_.old.removed or field_.new.removed):
+            self.found.live_parents[child].add(parent)
+        if held.counts:
+            self.found.counted_parents[child].add(parent)
 
     def _known_version(self, node: Node) -> int | None:
         assert node.old is not None and node.new is not None
-        if self._homes.get(node.old.group) != node.new.group:
+        if self.found.homes.get(node.old.group) != node.new.group:
             return None
-        return self._found.old.groups[node.old.group].version
+        return self.found.old.groups[node.old.group].version

@@ -1,1 +1,0 @@
-"""The rules of changes: one row for each kind."""
