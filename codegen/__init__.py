@@ -9,13 +9,13 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .emit.python.modules import generate
+    from .emit import generate
     from .schema.errors import Place, Problem, SchemaError
     from .schema.loader import load_schema
 
 __all__ = ["Place", "Problem", "SchemaError", "generate", "load_schema"]
 
-_MODULES = {"generate": ".emit.python.modules", "load_schema": ".schema.loader"}
+_MODULES = {"generate": ".emit", "load_schema": ".schema.loader"}
 
 
 def __getattr__(name: str) -> Any:

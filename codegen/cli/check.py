@@ -81,8 +81,8 @@ def check(
     commit in which this branch left the default branch. All findings make one report and one exit
     code: 0 for none that counts, 1 for some, 2 where something could not be read.
     """
-    from msgen.codegen.emit.output import compare
-    from msgen.codegen.emit.python.modules import generate
+    from msgen.codegen.emit.output import find_changes
+    from msgen.codegen.emit import generate
     from msgen.codegen.history.layouts import load_layouts
     from msgen.codegen.schema.lint import lint
     from msgen.codegen.schema.loader import load_schema
@@ -91,7 +91,7 @@ def check(
     known: Known = {}
     schema = load_schema(schema_dir, known)
     files = generate(schema, load_layouts(schema_dir))
-    changes = compare(files, out or default_output(schema_dir))
+    changes = find_changes(files, out or default_output(schema_dir))
     report = _compared(
         schema_dir,
         schema,

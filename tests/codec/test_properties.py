@@ -59,7 +59,7 @@ def check_agreement(modules: Built, group: str, msg: Any) -> None:
     module = modules.module(group)
     codec = module.CODEC
     frame = codec.encode(msg)
-    record: table.Record = module._RECORDS[type(msg)]
+    record: table.Record = module.CODEC.records[type(msg)]
 
     # The fast path takes every valid message: it must not lean on the slow one.
     slots = module._ENCODERS[type(msg)](msg, None)
@@ -72,10 +72,10 @@ def check_agreement(modules: Built, group: str, msg: Any) -> None:
     assert decoded == msg
     assert codec.encode(decoded) == frame
 
-    slow = ReferenceEncoder(module._RECORDS, None).message(msg, record)
+    slow = ReferenceEncoder(module.CODEC.records, None).message(msg, record)
     slow[0] = header
     assert codec._python._pack(slow) == frame
-    again = ReferenceDecoder(module._RECORDS, None).message(
+    again = ReferenceDecoder(module.CODEC.records, None).message(
         type(msg), wire.unpack(frame)
     )
     assert again == msg
@@ -84,7 +84,7 @@ def check_agreement(modules: Built, group: str, msg: Any) -> None:
     assert codec.decode_frames(frames) == msg
     head = wire.unpack(frames[0])
     reader = FrameReader(frames)
-    assert ReferenceDecoder(module._RECORDS, reader).message(type(msg), head) == msg
+    assert ReferenceDecoder(module.CODEC.records, reader).message(type(msg), head) == msg
 
     declared = next(
         each

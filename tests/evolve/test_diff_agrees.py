@@ -196,13 +196,13 @@ def check_reads(
     cls = getattr(module, target.name)
     ways: dict[str, Callable[[], Any]] = {
         "generated": lambda: module._DECODERS[tag](_slots(frame, tag), None),
-        "table": lambda: ReferenceDecoder(module._RECORDS, None).message(
+        "table": lambda: ReferenceDecoder(module.CODEC.records, None).message(
             cls, _slots(frame, tag)
         ),
         "decode": lambda: module.decode(frame),
         "frames": lambda: module.decode_frames(frames),
         "table, frames": lambda: ReferenceDecoder(
-            module._RECORDS, FrameReader(frames)
+            module.CODEC.records, FrameReader(frames)
         ).message(cls, _slots(frames[0], tag)),
     }
     wanted = expected(writer.schema, reader.schema, tree, target.type)
