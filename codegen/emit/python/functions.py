@@ -57,7 +57,9 @@ class FunctionView:
         slots: an encoder's result; the variables that a decoder spreads the array over.
         padding: what stands for the last slots where an older writer wrote none.
         arguments: of the class, for the object that a decoder makes.
-        symbols: the condition that a dimension symbol has two sizes, or the call that tests it.
+        sizes_differ: the condition that a dimension symbol has two sizes, where a look at the
+            fields' own tensors tells.
+        sizes_check: the call that finds out elsewhere.
     """
 
     name: str
@@ -70,7 +72,8 @@ class FunctionView:
     slots: tuple[str, ...]
     padding: str
     arguments: str
-    symbols: tuple[str, str]
+    sizes_differ: str
+    sizes_check: str
     helpers: tuple[HelperView, ...]
 
 
@@ -115,7 +118,7 @@ def _view(module: Module, record: model.Record, encoding: bool) -> FunctionView:
         ),
         f", {tuple_text(padding)}" if padding and not encoding else "",
         _arguments(record),
-        _symbols(module, record, argument),
+        *_symbols(module, record, argument),
         tuple(filter(None, values.helpers)),
     )
 

@@ -11,14 +11,15 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterator
+from functools import lru_cache
 
 WIDTH = 88
 
 _TOKEN = re.compile(
-    r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[\[({]|[\])}]'
-    r"|, | = |: | for | if | else | or | and "
-    r"| is not | is | not in | in | <= | < | > | != | == | \| "
+    r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[\[({]|[\])}]|, |: '
+    r"| (?:=|for|if|else|or|and|is not|is|not in|in|<=|<|>|!=|==|\|) "
 )
+"""Strings, brackets and what an expression or a list can be broken at."""
 _OPERATORS = (
     (" if ", " else "),
     (" or ",),
@@ -27,6 +28,9 @@ _OPERATORS = (
     (" | ",),
 )
 """What an expression is broken at: the first of these groups that it has outside of brackets."""
+
+_SHORT = re.compile(r"[!#-\[\]-~]([ !#-\[\]-~]*[!#-\[\]-~])?")
+"""A line of a docstring that is right as it is: ASCII without quotes and backslashes."""
 
 
 def code(text: str) -> str:
@@ -52,6 +56,8 @@ def nested(text: str) -> str:
 
 def docstring(text: str, indent: int = 0) -> str:
     """Write a docstring whose first line stands at an indentation; nothing for an empty text."""
+    if _SHORT.fullmatch(text) and len(text) + indent + 6 <= WIDTH:
+        return f'"""{text}"""'
     lines = list(_docstring_lines(text, max(WIDTH - indent - 6, 20)))
     if not lines:
         return ""
@@ -185,8 +191,8 @@ def _brackets(
     ``joined`` allows the one line, as for arguments; ``comma`` the comma behind a single item.
     """
     inner = indent + 4
-    items = list(_split(body, (", ",)))
-    element, *clause = _split(body, (" for ",))
+    items = list(_split(body, ", "))
+    element, *clause = _split(body, " for ")
     if clause:
         fits = inner + len(body) <= WIDTH
         lines = [" " * inner + body] if fits else _item(inner, element, "")
@@ -223,61 +229,55 @@ def _item(indent: int, text: str, tail: str = ",") -> list[str]:
     return [*first, *_expression(indent, f"{last.strip()} ", value, tail, True)]
 
 
-def _tokens(text: str) -> Iterator[re.Match[str]]:
-    """Yield brackets, and separators that stand outside of brackets."""
+@lru_cache(1024)  # a text is asked for its commas, its operators and its brackets in turn
+def _tokens(text: str) -> list[tuple[str, int, int]]:
+    """Return brackets, and separators that stand outside of them, with their start and end."""
+    tokens: list[tuple[str, int, int]] = []
     depth = 0
     for match in _TOKEN.finditer(text):
-        if match[0] in "([{":
+        token = match[0]
+        if token in "([{":
             depth += 1
-        elif match[0] in ")]}":
+        elif token in ")]}":
             depth -= 1
-        elif depth or match[0][0] in "\"'":
+        elif depth or token[0] in "\"'":
             continue
-        yield match
+        if depth <= (token in "([{"):
+            tokens.append((token, match.start(), match.end()))
+    return tokens
 
 
-def _split(text: str, separators: tuple[str, ...]) -> Iterator[str]:
+def _split(text: str, separator: str) -> Iterator[str]:
     """Yield the parts of a text between separators that stand outside of brackets."""
-    start = 0
-    for match in _tokens(text):
-        if match[0] in separators:
-            yield text[start : match.start()]
-            start = match.end()
-    yield text[start:]
+    begin = 0
+    for token, start, end in _tokens(text):
+        if token == separator:
+            yield text[begin:start]
+            begin = end
+    yield text[begin:]
 
 
 def _partition(text: str, separator: str) -> tuple[str, str, str]:
-    first = next(_split(text, (separator,)))
-    return (
-        first,
-        text[len(first) : len(first + separator)],
-        text[len(first + separator) :],
-    )
+    """Split a text like `str.partition`, at a separator outside of brackets."""
+    first = next(_split(text, separator))
+    rest = text[len(first) :]
+    return first, rest[: len(separator)], rest[len(separator) :]
 
 
 def _operands(text: str) -> list[str]:
     """Split an expression at its weakest operators, each of which leads the part behind it."""
-    found = {match[0] for match in _tokens(text)}
+    tokens = _tokens(text)
+    found = {token for token, _, _ in tokens}
     operators = next((each for each in _OPERATORS if found.intersection(each)), ())
-    parts: list[str] = []
-    start = 0
-    for match in _tokens(text):
-        if match[0] in operators:
-            parts.append(text[start : match.start()])
-            start = match.start() + 1
-    return [*parts, text[start:]]
+    begins = [0, *(start + 1 for token, start, _ in tokens if token in operators)]
+    ends = [*(begin - 1 for begin in begins[1:]), len(text)]
+    return [text[begin:end] for begin, end in zip(begins, ends)]
 
 
 def _trailing_brackets(text: str) -> list[tuple[int, int]]:
     """Return where the brackets begin and end in which a text ends, but for empty ones."""
-    groups: list[tuple[int, int]] = []
-    depth = start = 0
-    for match in _tokens(text):
-        if match[0] in "([{":
-            start = match.start() if depth == 0 else start
-            depth += 1
-        elif match[0] in ")]}":
-            depth -= 1
-            if depth == 0 and start + 1 < match.start():
-                groups.append((start, match.start()))
-    return groups if text.endswith((")", "]", "}")) else []
+    if text[-1:] not in (")", "]", "}"):
+        return []
+    brackets = [start for token, start, _ in _tokens(text) if token in "([{)]}"]
+    pairs = zip(brackets[::2], brackets[1::2])
+    return [(start, end) for start, end in pairs if start + 1 < end]
