@@ -1,4 +1,4 @@
-"""Views of what a module declares: enums, dataclasses, their description table, `CODEC`."""
+"""Views of dataclasses; entries of the description table; the arguments of `CODEC`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,6 @@ from msgen.codegen.schema import model
 from .layout import literal
 from .module import Module
 from .types import annotation, is_mutable, table_type, tuple_text, value_text
-
-
-@dataclass(frozen=True)
-class EnumView:
-    name: str
-    doc: str
-    members: tuple[tuple[str, int, str], ...]
-    """Names, numbers and docs."""
-    by_number: str
 
 
 @dataclass(frozen=True)
@@ -42,33 +33,6 @@ class ClassView:
     has_equality: bool
 
 
-@dataclass(frozen=True)
-class TableView:
-    """The description table: its name, those it includes, and its own entries."""
-
-    name: str
-    included: tuple[str, ...]
-    entries: tuple[tuple[str, str], ...]
-    """Classes, and the arguments of their records."""
-
-
-@dataclass(frozen=True)
-class CodecView:
-    """`CODEC`: its arguments but for the tables of functions, which each module calls the same."""
-
-    arguments: tuple[tuple[str, str], ...]
-
-
-def enum_view(module: Module, enum: model.Enum) -> EnumView:
-    members = (
-        (each.name, each.number, _doc(each.doc, each.deprecated))
-        for each in enum.members
-    )
-    return EnumView(
-        enum.name, enum.doc, tuple(members), module.members_by_number(enum.type)
-    )
-
-
 def class_view(module: Module, record: model.Record) -> ClassView:
     is_message = isinstance(record, model.Message)
     options = ["slots=True"]
@@ -79,14 +43,14 @@ def class_view(module: Module, record: model.Record) -> ClassView:
     return ClassView(
         record.name,
         is_message,
-        _doc(record.doc, getattr(record, "deprecated", False)),
+        full_doc(record.doc, getattr(record, "deprecated", False)),
         ", ".join(options),
         tuple(
             FieldView(
                 field.name,
                 annotation(module, field.type),
                 _default(module, record, field),
-                _doc(field.doc, field.deprecated, _tensor_doc(field.type)),
+                full_doc(field.doc, field.deprecated, _tensor_doc(field.type)),
             )
             for field in record.live_fields
         ),
@@ -100,7 +64,8 @@ def is_keyword_only(record: model.Record) -> bool:
     return defaults != sorted(defaults)
 
 
-def _doc(doc: str, deprecated: bool, tensor: str = "") -> str:
+def full_doc(doc: str, deprecated: bool, tensor: str = "") -> str:
+    """Return the text of a docstring: a `doc:` and what the schema says beside it."""
     parts = (doc.strip(), tensor, "Deprecated." if deprecated else "")
     return ("\n\n" if "\n" in doc.strip() else " ").join(filter(None, parts))
 
@@ -150,13 +115,13 @@ def _is_declared_before(
     return order.index(ref.name) < order.index(record.name)
 
 
-def table_view(module: Module) -> TableView:
-    group = module.group
-    return TableView(
-        module.records(group.name),
-        tuple(module.records(each) for each in groups_of_structs(group)),
-        tuple((each.name, _table_record(module, each)) for each in group.records),
+def table_entries(module: Module) -> list[str]:
+    """Return the entries of the description table, those of imported structs first."""
+    included = (module.records(name) for name in groups_of_structs(module.group))
+    own = (
+        f"{each.name}: {_table_record(module, each)}" for each in module.group.records
     )
+    return [*(f"**{name}" for name in included), *own]
 
 
 def _table_record(module: Module, record: model.Record) -> str:
@@ -166,7 +131,7 @@ def _table_record(module: Module, record: model.Record) -> str:
         arguments.append(f"tag={record.tag}")
     if module.facts.is_recursive(record):
         arguments.append("recursive=True")
-    return ", ".join(arguments)
+    return f"{module.names['table']}.Record({', '.join(arguments)})"
 
 
 def _table_field(module: Module, field: model.Field) -> str:
@@ -184,16 +149,17 @@ def _table_field(module: Module, field: model.Field) -> str:
     return f"{module.names['table']}.Field({', '.join(arguments)})"
 
 
-def codec_view(module: Module) -> CodecView:
+def codec_arguments(module: Module) -> list[str]:
+    """Return the arguments of `CODEC`."""
     group, facts = module.group, module.facts
     arguments = [
-        ("group", literal(group.name)),
-        ("receiver", literal(group.receiver)),
-        ("version", str(group.version)),
-        ("fingerprint", literal(facts.fingerprints.of(group))),
-        ("records", module.records(group.name)),
-        ("encoders", module.dispatch("encode", module.all_messages)),
-        ("decoders", module.dispatch("decode", module.all_messages)),
+        f"group={literal(group.name)}",
+        f"receiver={literal(group.receiver)}",
+        f"version={group.version}",
+        f"fingerprint={literal(facts.fingerprints.of(group))}",
+        f"records={module.records(group.name)}",
+        f"encoders={module.dispatch('encode', module.all_messages)}",
+        f"decoders={module.dispatch('decode', module.all_messages)}",
     ]
     former = [
         f"{module.names['table']}.Former({literal(each.fingerprint)}, {literal(each.label)}, "
@@ -201,9 +167,8 @@ def codec_view(module: Module) -> CodecView:
         for each in facts.layouts.former(group, facts.fingerprints)
     ]
     if former:
-        arguments.append(("former", f"[{', '.join(former)}]"))
+        arguments.append(f"former=[{', '.join(former)}]")
     removed = [f"{m.tag}: {literal(m.name)}" for m in group.messages if m.removed]
     if removed:
-        arguments.append(("removed", f"{{{', '.join(removed)}}}"))
-    arguments += [("batch", m.name) for m in group.live_messages if m.is_batch]
-    return CodecView(tuple(arguments))
+        arguments.append(f"removed={{{', '.join(removed)}}}")
+    return arguments + [f"batch={m.name}" for m in group.live_messages if m.is_batch]

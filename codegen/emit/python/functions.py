@@ -77,15 +77,8 @@ class FunctionView:
     helpers: tuple[HelperView, ...]
 
 
-def encoder_view(module: Module, record: model.Record) -> FunctionView:
-    return _view(module, record, encoding=True)
-
-
-def decoder_view(module: Module, record: model.Record) -> FunctionView:
-    return _view(module, record, encoding=False)
-
-
-def _view(module: Module, record: model.Record, encoding: bool) -> FunctionView:
+def function_view(module: Module, record: model.Record, encoding: bool) -> FunctionView:
+    """Return the encoder or the decoder of a record."""
     values = Values(module, record, encoding)
     is_message = isinstance(record, model.Message)
     argument = "msg" if is_message or not encoding else "struct"

@@ -229,7 +229,9 @@ def _item(indent: int, text: str, tail: str = ",") -> list[str]:
     return [*first, *_expression(indent, f"{last.strip()} ", value, tail, True)]
 
 
-@lru_cache(1024)  # a text is asked for its commas, its operators and its brackets in turn
+@lru_cache(
+    1024
+)  # a text is asked for its commas, its operators and its brackets in turn
 def _tokens(text: str) -> list[tuple[str, int, int]]:
     """Return brackets, and separators that stand outside of them, with their start and end."""
     tokens: list[tuple[str, int, int]] = []

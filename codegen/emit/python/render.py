@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import jinja2
 from msgen.codegen.emit.facts import Facts
@@ -11,40 +10,11 @@ from msgen.codegen.schema import model
 from msgen.codegen.schema.names import base_name, union_name
 
 from . import layout
-from .classes import (
-    ClassView,
-    CodecView,
-    EnumView,
-    FieldView,
-    TableView,
-    class_view,
-    codec_view,
-    enum_view,
-    table_view,
-)
-from .functions import FunctionView, decoder_view, encoder_view
+from .classes import FieldView, class_view, codec_arguments, full_doc, table_entries
+from .functions import function_view
 from .imports import sort_key
-from .module import DispatchView, Module
+from .module import Module
 from .types import tuple_text
-
-
-@dataclass(frozen=True)
-class ModuleView:
-    """All that stands in a group's module."""
-
-    source: str
-    doc: str
-    receiver: str | None
-    public: tuple[str, ...]
-    """`__all__`, sorted."""
-    enums: tuple[EnumView, ...]
-    structs: tuple[ClassView, ...]
-    messages: tuple[ClassView, ...]
-    encoders: tuple[FunctionView, ...]
-    decoders: tuple[FunctionView, ...]
-    table: TableView
-    codec: CodecView | None
-    dispatch: tuple[DispatchView, ...]
 
 
 def generate_python(facts: Facts) -> dict[str, str]:
@@ -59,30 +29,24 @@ def generate_python(facts: Facts) -> dict[str, str]:
 
 def _render(facts: Facts, group: model.Group) -> str:
     module = Module(facts, group)
+    messages, records = group.live_messages, group.records
+    views = {
+        "structs": [class_view(module, each) for each in group.structs],
+        "messages": [class_view(module, each) for each in messages],
+        "encoders": [function_view(module, each, encoding=True) for each in records],
+        "decoders": [function_view(module, each, encoding=False) for each in records],
+        "table": table_entries(module),
+        "codec": codec_arguments(module) if messages else [],
+    }
     return _TEMPLATES.get_template("module.py.j2").render(
-        module=_module_view(module),
+        group=group,
+        module=module,
         names=module.names,
         base=base_name(group.name),
         alias=union_name(group.name),
-    )
-
-
-def _module_view(module: Module) -> ModuleView:
-    group = module.group
-    messages, records = group.live_messages, group.records
-    return ModuleView(
-        source=f"{module.schema.name}/{group.name}.yaml",
-        doc=group.doc,
-        receiver=group.receiver,
-        public=tuple(sorted(_public_names(group), key=sort_key)),
-        enums=tuple(enum_view(module, each) for each in group.enums),
-        structs=tuple(class_view(module, each) for each in group.structs),
-        messages=tuple(class_view(module, each) for each in messages),
-        encoders=tuple(encoder_view(module, each) for each in records),
-        decoders=tuple(decoder_view(module, each) for each in records),
-        table=table_view(module),
-        codec=codec_view(module) if messages else None,
-        dispatch=tuple(module.dispatch_tables()),
+        public=sorted(_public_names(group), key=sort_key),
+        dispatch_tables=module.dispatch_tables(),  # those that the other views asked for
+        **views,
     )
 
 
@@ -112,6 +76,7 @@ _TEMPLATES.filters.update(
     attributes=_attributes,
     code=layout.code,
     docstring=layout.docstring,
+    full_doc=full_doc,
     literal=layout.literal,
     nested=layout.nested,
 )

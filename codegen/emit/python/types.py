@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import MISSING, fields
+from typing import Any, get_args
 
 from msgen.codegen.emit.facts import without_nil
 from msgen.codegen.schema import model
@@ -11,21 +13,21 @@ from msgen.codegen.schema.model import Type, Value
 from .layout import literal
 from .module import Module
 
+_BUILTINS: dict[type[object], str] = {
+    model.BoolType: "bool",
+    model.IntType: "int",
+    model.FloatType: "float",
+    model.StrType: "str",
+    model.BytesType: "bytes",
+}
+
 
 def annotation(module: Module, type_: Type) -> str:
     """Spell a type as a Python annotation inside a class body."""
     builtin = module.names.builtin
+    if type(type_) in _BUILTINS:
+        return builtin(_BUILTINS[type(type_)])
     match type_:
-        case model.BoolType():
-            return builtin("bool")
-        case model.IntType():
-            return builtin("int")
-        case model.FloatType():
-            return builtin("float")
-        case model.StrType():
-            return builtin("str")
-        case model.BytesType():
-            return builtin("bytes")
         case model.AnyType():
             return module.names["Any"]
         case model.TensorType():
@@ -43,8 +45,9 @@ def annotation(module: Module, type_: Type) -> str:
         case model.DictType():
             key = annotation(module, type_.key)
             return f"{builtin('dict')}[{key}, {annotation(module, type_.value)}]"
-        case _:
+        case model.StructType() | model.EnumType() | model.MessageType():
             return module.class_name(type_)
+    raise TypeError(type_)
 
 
 def tuple_text(items: Iterable[str]) -> str:
@@ -68,9 +71,9 @@ def value_text(module: Module, value: Value, type_: Type) -> str:
             assert isinstance(core, model.EnumType)
             return f"{module.class_name(core)}.{value.member}"
         case model.StructDefault():
-            fields = {f.name: f for f in module.schema.record(value.type).fields}
+            types = {f.name: f.type for f in module.schema.record(value.type).fields}
             given = (
-                f"{name}={value_text(module, item, fields[name].type)}"
+                f"{name}={value_text(module, item, types[name])}"
                 for name, item in value.fields
             )
             return f"{module.class_name(value.type)}({', '.join(given)})"
@@ -81,7 +84,7 @@ def value_text(module: Module, value: Value, type_: Type) -> str:
                 return text.replace(name, module.names[name])
             return text.replace("e+", "e")  # as formatters write it
         case list():
-            item = core.item if isinstance(core, model.ListType) else model.AnyType()
+            item = core.item if isinstance(core, model.ListType) else core  # `any`
             return f"[{', '.join(_item_text(module, each, item) for each in value)}]"
         case tuple():
             assert isinstance(core, model.TupleType)
@@ -90,14 +93,12 @@ def value_text(module: Module, value: Value, type_: Type) -> str:
                 for each, item in zip(value, core.items, strict=True)
             )
         case dict():
-            any_ = model.AnyType()
-            types = (
-                core if isinstance(core, model.DictType) else model.DictType(any_, any_)
-            )
+            key, item = core, core
+            if isinstance(core, model.DictType):
+                key, item = core.key, core.value
             entries = (
-                f"{value_text(module, key, types.key)}: "
-                f"{_item_text(module, item, types.value)}"
-                for key, item in value.items()
+                f"{value_text(module, k, key)}: {_item_text(module, v, item)}"
+                for k, v in value.items()
             )
             return f"{{{', '.join(entries)}}}"
     return literal(value)
@@ -134,50 +135,34 @@ def _core(type_: Type, value: Value) -> Type:
 
 
 def table_type(module: Module, type_: Type) -> str:
-    """Write a type as an entry of the description table."""
+    """Write a type as an entry of the description table.
 
-    def inside(types: Iterable[Type]) -> str:
-        return tuple_text(table_type(module, each) for each in types)
+    The table's classes have the parameters of the model's, but for what names a class.
+    """
+    table = module.names["table"]
+    if isinstance(type_, (model.StructType, model.EnumType, model.MessageType)):
+        arguments = [module.class_name(type_)]
+        if isinstance(type_, model.EnumType):
+            unknown = module.schema.enum(type_).unknown
+            arguments += [f"unknown={arguments[0]}.{unknown}"] if unknown else []
+    else:
+        arguments = []
+        for field in fields(type_):
+            value = getattr(type_, field.name)
+            if field.default is MISSING:
+                arguments.append(_table_argument(module, value))
+            elif value != field.default:
+                arguments.append(f"{field.name}={_table_argument(module, value)}")
+    name = type(type_).__name__.removesuffix("Type")
+    return f"{table}.{'Plain' if name == 'Any' else name}({', '.join(arguments)})"
 
-    max_len = getattr(type_, "max_len", None)
-    limit = [] if max_len is None else [f"max_len={max_len}"]
-    match type_:
-        case model.BoolType():
-            name, arguments = "Bool", []
-        case model.IntType():
-            name, arguments = "Int", [literal(type_.width)]
-        case model.FloatType():
-            finite = ["finite=True"] if type_.finite else []
-            name, arguments = "Float", [str(type_.bits), *finite]
-        case model.StrType():
-            name, arguments = "Str", limit
-        case model.BytesType():
-            name, arguments = "Bytes", limit
-        case model.AnyType():
-            name, arguments = "Plain", []
-        case model.NullableType():
-            name, arguments = "Nullable", [table_type(module, type_.item)]
-        case model.ListType():
-            name, arguments = "List", [table_type(module, type_.item), *limit]
-        case model.TupleType():
-            name, arguments = "Tuple", [inside(type_.items)]
-        case model.DictType():
-            entry = [table_type(module, each) for each in (type_.key, type_.value)]
-            name, arguments = "Dict", [*entry, *limit]
-        case model.UnionType():
-            name, arguments = "Union", [inside(type_.options)]
-        case model.EnumType():
-            cls, unknown = module.class_name(type_), module.schema.enum(type_).unknown
-            spare = [] if unknown is None else [f"unknown={cls}.{unknown}"]
-            name, arguments = "Enum", [cls, *spare]
-        case model.StructType():
-            name, arguments = "Struct", [module.class_name(type_)]
-        case model.MessageType():
-            name, arguments = "Message", [module.class_name(type_)]
-        case model.TensorType():
-            dims = (
-                "None" if type_.dims is None else tuple_text(map(literal, type_.dims))
-            )
-            device = [f"device={literal(type_.device)}"] if type_.device else []
-            name, arguments = "Tensor", [literal(type_.dtype), dims, *limit, *device]
-    return f"{module.names['table']}.{name}({', '.join(arguments)})"
+
+def _table_argument(module: Module, value: Any) -> str:
+    """Write what a type is made of: types, names, numbers, tuples of them."""
+    if isinstance(value, tuple):
+        return tuple_text(_table_argument(module, each) for each in value)
+    return (
+        table_type(module, value)
+        if isinstance(value, get_args(Type))
+        else literal(value)
+    )
