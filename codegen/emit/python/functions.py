@@ -7,6 +7,7 @@ scalar in a list, a subclass) or says where it does not fit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from msgen.codegen.emit.facts import shared_symbols, takes_nil, without_nil
@@ -24,14 +25,14 @@ class FieldCode:
     """What a function does with one field.
 
     Attributes:
-        kind: `number`: its class, converted where it is another, then its limits; `checked`: looked
-            through and left as it is; `converted`: made by ``expression``; `nullable`: so made
-            where it is not None.
+        kind: `number`: of its class or converted, and within its limits; `scalar`: of its class, or
+            nil for the default; `checked`: looked through and left as it is; `converted`: made by
+            ``expression``; `nullable`: so made where it is not None.
         local: the variable that holds the value.
         source: where an encoder takes it from, `msg.uid`.
         declared: `: Any` where a type checker would take a test for one that always holds.
-        cls: the class of a number.
-        limits: the condition that a number is out of range, empty where each will do.
+        cls: the class of a number or scalar.
+        limits: the condition that it is out of range, empty where each will do.
         default: what a decoder puts where the slot holds ``absent``; empty without a default.
     """
 
@@ -85,14 +86,10 @@ def function_view(module: Module, record: model.Record, encoding: bool) -> Funct
     parameters = values.frames_parameter() if values.needs_frames else []
     if module.facts.has_depth(record):
         parameters.append(f"depth: int = {module.names['MAX_DEPTH']}")
-    if encoding:
-        fields = [
-            _encoded(values, f"{argument}.{f.name}", f) for f in record.live_fields
-        ]
-        slots = _encoded_slots(module, record, values)
-    else:
-        fields = [_decoded(values, field) for field in record.live_fields]
-        slots = ["_" if f.removed else local_name(f.name) for f in record.fields]
+    fields = [
+        _encoded(values, field, argument) if encoding else _decoded(values, field)
+        for field in record.live_fields
+    ]
     padding = [_padding(module, f) for f in record.fields if f.since > 1]
     return FunctionView(
         module.function(values.verb, record.type),
@@ -102,23 +99,41 @@ def function_view(module: Module, record: model.Record, encoding: bool) -> Funct
         is_message,
         values.is_recursive,
         tuple(fields),
-        (
-            *(
-                ["tag" if not encoding else str(getattr(record, "tag", ""))]
-                * is_message
-            ),
-            *slots,
-        ),
-        f", {tuple_text(padding)}" if padding and not encoding else "",
+        tuple(_encoded_slots(values) if encoding else _decoded_slots(record)),
+        f", {tuple_text(padding)}" if padding else "",
         _arguments(record),
         *_symbols(module, record, argument),
         tuple(filter(None, values.helpers)),
     )
 
 
-def _encoded(values: Values, source: str, field: model.Field) -> FieldCode:
+def _encoded_slots(values: Values) -> Iterator[str]:
+    """Yield what an encoder returns: the tag, and each field's variable."""
+    record = values.record
+    if isinstance(record, model.Message):
+        yield str(record.tag)
+    for field in record.fields:
+        local = local_name(field.name)
+        if field.removed:
+            yield "None"
+        elif values.checker.is_single(field.type):
+            yield f"{values.module.names['Single']}({local})"
+        else:
+            yield local
+
+
+def _decoded_slots(record: model.Record) -> Iterator[str]:
+    """Yield the variables that a decoder spreads an array over."""
+    if isinstance(record, model.Message):
+        yield "tag"
+    for field in record.fields:
+        yield "_" if field.removed else local_name(field.name)
+
+
+def _encoded(values: Values, field: model.Field, argument: str) -> FieldCode:
     """Return the code of a field to be encoded."""
     local, type_ = local_name(field.name), field.type
+    source = f"{argument}.{field.name}"
     kinds = (model.BoolType, model.EnumType)
     is_final = any(isinstance(part, kinds) for part in model.walk(type_))
     declared = f": {values.module.names['Any']}" if is_final else ""
@@ -135,19 +150,6 @@ def _encoded(values: Values, source: str, field: model.Field) -> FieldCode:
         return FieldCode("nullable", local, source, declared, expression=text)
     text = values.expression(source, type_, (field.name,))
     return FieldCode("converted", local, expression=text)
-
-
-def _encoded_slots(module: Module, record: model.Record, values: Values) -> list[str]:
-    slots = []
-    for field in record.fields:
-        local = local_name(field.name)
-        if field.removed:
-            slots.append("None")
-        elif values.checker.is_single(field.type):
-            slots.append(f"{module.names['Single']}({local})")
-        else:
-            slots.append(local)
-    return slots
 
 
 def _decoded(values: Values, field: model.Field) -> FieldCode:
