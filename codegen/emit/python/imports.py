@@ -82,10 +82,13 @@ def _from(path: str, members: dict[str, str]) -> list[str]:
     ]
 
 
-def sort_key(name: str) -> tuple[int, list[tuple[int, str]], str]:
-    """isort's order of names: CONSTANTS, Classes, functions; numbers in them by value."""
+def sort_key(name: str, text: str = "") -> tuple[int, list[tuple[int, str]], str]:
+    """isort's order of names: CONSTANTS, Classes, functions; numbers in them by value.
+
+    ``text`` is what is compared: in lower case for imports, the name itself for `__all__`.
+    """
     is_constant = name.isupper() and len(name) > 1
     is_class = name[:1].isupper()
-    parts = re.findall(r"([0-9]+)|([^0-9]+)", name.lower())
-    natural = [(int(digits or -1), text) for digits, text in parts]
+    parts = re.findall(r"([0-9]+)|([^0-9]+)", text or name.lower())
+    natural = [(int(digits or -1), part) for digits, part in parts]
     return 0 if is_constant else 1 if is_class else 2, natural, name

@@ -199,7 +199,7 @@ def _brackets(
         if not fits:
             targets, _, source = clause[0].partition(" in ")
             lines += _expression(inner, f"for {targets} in ", source, "", True)
-    elif (joined and inner + len(body) <= WIDTH) or not body:
+    elif joined and inner + len(body) <= WIDTH:
         lines = [" " * inner + body]
     elif len(items) == 1 and not comma:
         lines = _item(inner, body, "")
@@ -229,9 +229,8 @@ def _item(indent: int, text: str, tail: str = ",") -> list[str]:
     return [*first, *_expression(indent, f"{last.strip()} ", value, tail, True)]
 
 
-@lru_cache(
-    1024
-)  # a text is asked for its commas, its operators and its brackets in turn
+# A text is asked for its commas, its operators and its brackets in turn.
+@lru_cache(1024)
 def _tokens(text: str) -> list[tuple[str, int, int]]:
     """Return brackets, and separators that stand outside of them, with their start and end."""
     tokens: list[tuple[str, int, int]] = []

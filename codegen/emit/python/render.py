@@ -44,7 +44,7 @@ def _render(facts: Facts, group: model.Group) -> str:
         names=module.names,
         base=base_name(group.name),
         alias=union_name(group.name),
-        public=sorted(_public_names(group), key=sort_key),
+        public=sorted(_public_names(group), key=lambda name: sort_key(name, name)),
         dispatch_tables=module.dispatch_tables(),  # those that the other views asked for
         **views,
     )

@@ -114,18 +114,19 @@ class Values:
         table = self.module.dispatch(self.verb, refs)
         # What is no list either has no item 0 or is refused by the decoder it leads to.
         key = f"type({value})" if self.encoding else f"{value}[0]"
-        return f"{table}[{key}]({', '.join([value, 'frames', *self._depth()])})"
+        depth = self._depth(self.module.schema.message(refs[0]))
+        return f"{table}[{key}]({', '.join([value, 'frames', *depth])})"
 
     def _record(self, value: str, ref: model.StructType) -> str:
-        record, facts = self.module.schema.record(ref), self.module.facts
-        frames = ["frames"] if facts.needs_frames(record) else []
-        depth = self._depth() if facts.has_depth(record) else []
+        record = self.module.schema.record(ref)
+        frames = ["frames"] if self.module.facts.needs_frames(record) else []
         function = self.module.function(self.verb, ref)
-        return f"{function}({', '.join([value, *frames, *depth])})"
+        return f"{function}({', '.join([value, *frames, *self._depth(record)])})"
 
-    def _depth(self) -> list[str]:
+    def _depth(self, callee: model.Record) -> list[str]:
         """What a recursive record hands on; the others let their callee start afresh."""
-        return ["depth - 1"] if self.is_recursive else []
+        has_depth = self.is_recursive and self.module.facts.has_depth(callee)
+        return ["depth - 1"] if has_depth else []
 
     def _scalar(self, value: str, type_: Type) -> str:
         names = self.module.names
