@@ -209,6 +209,11 @@ class Single:
         self.value = value
 
 
+def encode_f32(value: Any, finite: bool = False) -> Single:
+    """Return the slot of a float that 32 bits can hold."""
+    return Single(as_f32(value, finite))
+
+
 # Making a Packer costs more than packing a small message, and one cannot be shared: a thread, or
 # a finalizer that runs in the middle of a call, would find it in use. A list's pop and append are
 # atomic, so a pool needs no lock; a packer whose call failed is not put back.

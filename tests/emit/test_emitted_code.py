@@ -81,6 +81,19 @@ def test_it_passes_mypy_strict(sample: Path) -> None:
     run("mypy", *strict, "--cache-dir", cache, *packages, cwd=sample)
 
 
+def test_it_asks_no_formatter_to_look_away_and_nests_no_comprehensions(
+    sample: Path,
+) -> None:
+    kinds = (ast.ListComp, ast.DictComp)
+    for path in sample.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "fmt: skip" not in text
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, kinds):
+                inner = [each for each in ast.walk(node) if isinstance(each, kinds)]
+                assert inner == [node], path
+
+
 def test_it_is_the_same_in_another_folder_with_another_hash_seed(
     tmp_path: Path,
 ) -> None:

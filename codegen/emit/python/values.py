@@ -148,8 +148,8 @@ class Values:
                 finite = ", finite=True" if type_.finite else ""
                 if type_.bits == 64:
                     return f"{names['as_float']}({value}{finite})"
-                number = f"{names['as_f32']}({value}{finite})"
-                return f"{names['Single']}({number})" if self.encoding else number
+                name = "encode_f32" if self.encoding else "as_f32"
+                return f"{names[name]}({value}{finite})"
         return f"{names['as_bool']}({value})"
 
     def _comprehension(

@@ -20,11 +20,11 @@ from msgen.runtime.codec import (
     Encoders,
     FrameReader,
     FrameWriter,
-    Single,
     Unfit,
     as_f32,
     as_list,
     check_symbols,
+    encode_f32,
     fit,
     same,
     table,
@@ -209,7 +209,7 @@ def float_to_slots(struct: Float) -> list[Any]:
 def _encode_float_decode_float_item(value: Any) -> Any:
     if type(value) is not tuple or len(value) != 2:
         raise Unfit
-    return [as_float_(value[0]), Single(as_f32(value[1]))]
+    return [as_float_(value[0]), encode_f32(value[1])]
 
 
 def msg_to_slots(msg: Msg, frames: FrameWriter | None) -> list[Any]:

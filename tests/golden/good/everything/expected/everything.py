@@ -54,6 +54,7 @@ from msgen.runtime.codec import (
     decode_vector,
     encode_any_tensor,
     encode_bytes,
+    encode_f32,
     encode_tensor,
     encode_vector,
     fit,
@@ -565,7 +566,7 @@ def containers_to_slots(
 def _encode_containers_mixed(value: Any, frames: FrameWriter | None) -> Any:
     if type(value) is not tuple or len(value) != 3:
         raise Unfit
-    return [Single(as_f32(value[0])), as_float(value[1]), field_to_slots(value[2])]
+    return [encode_f32(value[0]), as_float(value[1]), field_to_slots(value[2])]
 
 
 def unions_to_slots(
@@ -633,7 +634,7 @@ def _encode_unions_wide(value: Any, frames: FrameWriter | None) -> Any:
                 raise Unfit
         return value
     if type(value) is float:
-        return Single(as_f32(value))
+        return encode_f32(value)
     raise Unfit
 
 
