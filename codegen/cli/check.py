@@ -81,8 +81,8 @@ def check(
     commit in which this branch left the default branch. All findings make one report and one exit
     code: 0 for none that counts, 1 for some, 2 where something could not be read.
     """
-    from msgen.codegen.emit.output import find_changes
     from msgen.codegen.emit import generate
+    from msgen.codegen.emit.output import find_changes
     from msgen.codegen.history.layouts import load_layouts
     from msgen.codegen.schema.lint import lint
     from msgen.codegen.schema.loader import load_schema

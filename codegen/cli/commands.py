@@ -68,8 +68,8 @@ def build(
     the exit code is 1 where something would change. With --at-version, what was added later is
     left out, so that builds of two versions can be tested against each other.
     """
-    from msgen.codegen.emit.output import apply, find_changes
     from msgen.codegen.emit import generate
+    from msgen.codegen.emit.output import apply, find_changes
     from msgen.codegen.history.layouts import load_layouts
     from msgen.codegen.schema.loader import load_schema
 

@@ -84,7 +84,9 @@ def check_agreement(modules: Built, group: str, msg: Any) -> None:
     assert codec.decode_frames(frames) == msg
     head = wire.unpack(frames[0])
     reader = FrameReader(frames)
-    assert ReferenceDecoder(module.CODEC.records, reader).message(type(msg), head) == msg
+    assert (
+        ReferenceDecoder(module.CODEC.records, reader).message(type(msg), head) == msg
+    )
 
     declared = next(
         each

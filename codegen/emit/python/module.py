@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 
 from msgen.codegen.emit.facts import Facts
 from msgen.codegen.schema import model
@@ -30,6 +31,7 @@ _SHAPED_NAME = re.compile(r"(item|key|element)(_[0-9]+)?\Z|.*_(to|from)_slots\Z"
 """Loop variables, and functions of records."""
 
 
+@cache
 def local_name(field: str) -> str:
     """The local variable that holds a field's value in emitted functions."""
     is_used = field in USED_NAMES or _SHAPED_NAME.match(field)
