@@ -9,12 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .emit.python.modules import generate
+    from .emit import generate
     from .schema import Place, Problem, SchemaError, load_schema
 
 __all__ = ["Place", "Problem", "SchemaError", "generate", "load_schema"]
 
-_MODULES = {"generate": ".emit.python.modules"}
+_MODULES = {"generate": ".emit"}
 
 
 def __getattr__(name: str) -> Any:

@@ -80,8 +80,8 @@ def check(
     commit in which this branch left the default branch. All findings make one report and one exit
     code: 0 for none that counts, 1 for some, 2 where something could not be read.
     """
-    from msgen.codegen.emit.output import compare
-    from msgen.codegen.emit.python.modules import generate
+    from msgen.codegen.emit import generate
+    from msgen.codegen.emit.output import find_changes
     from msgen.codegen.history import load_layouts
     from msgen.codegen.report import Report
     from msgen.codegen.schema import lint_schema
@@ -91,7 +91,7 @@ def check(
     known: Known = {}
     schema = load_schema(schema_dir, known)
     files = generate(schema, load_layouts(schema_dir))
-    stale = compare(files, out or default_output(schema_dir))
+    stale = find_changes(files, out or default_output(schema_dir))
     report = Report(
         schema_dir,
         lint=tuple(lint_schema(schema)),

@@ -24,7 +24,7 @@ from .console import (
 )
 
 if TYPE_CHECKING:
-    from msgen.codegen.emit.output import Change
+    from msgen.codegen.emit.output import FileChange
     from msgen.codegen.schema.model import Schema
 
 
@@ -67,8 +67,8 @@ def build(
     the exit code is 1 where something would change. With --at-version, what was added later is
     left out, so that builds of two versions can be tested against each other.
     """
-    from msgen.codegen.emit.output import apply, compare
-    from msgen.codegen.emit.python.modules import generate
+    from msgen.codegen.emit import generate
+    from msgen.codegen.emit.output import apply, find_changes
     from msgen.codegen.history import load_layouts
     from msgen.codegen.schema.loader import load_schema
 
@@ -78,7 +78,7 @@ def build(
         schema = _at_versions(schema, at_versions, out)
     files = generate(schema, layouts)
     folder = out or default_output(schema_dir)
-    changes = compare(files, folder)
+    changes = find_changes(files, folder)
     if diff:
         for change in changes:
             click.echo("".join(change.diff()), nl=False)
@@ -166,7 +166,7 @@ def _at_versions(schema: Schema, texts: tuple[str, ...], out: Path | None) -> Sc
 def _summary(
     schema: Schema,
     files: dict[str, str],
-    changes: list[Change],
+    changes: list[FileChange],
     written: str,
     removed: str,
 ) -> str:

@@ -18,7 +18,7 @@ DEFAULT_THRESHOLD = 64 * 1024
 
 
 class Unfit(Exception):
-    """A value failed a test of the fast path; the table-driven codec says which and why."""
+    """A value failed a test of the fast path; the table codec says which and why."""
 
 
 class FrameWriter:

@@ -2,7 +2,7 @@
 
 A message is one msgpack array `[header, slot, ...]`; docs/wire-format.md has the whole format.
 The functions here raise `Unfit` without a text. It is the fast path's only error, and sends the
-message to the table-driven codec, which finds the field and the words.
+message to the table codec, which finds the field and the words.
 """
 
 from __future__ import annotations
@@ -48,48 +48,51 @@ class _Missing:
 MISSING: Final = _Missing()
 
 
-def as_int(value: Any, low: int, high: int) -> int:
-    """Return an int in range; numpy integers and subclasses of int are converted."""
-    if type(value) is not int:
-        if isinstance(value, (bool, np.bool_)) or not isinstance(
-            value, (int, np.integer)
-        ):
-            raise Unfit
-        value = int(value)
-    if not low <= value <= high:
+def to_int(value: Any) -> int:
+    """Convert an integer of another class, such as numpy's, to int."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise Unfit
-    return value  # type: ignore[no-any-return]
+    return int(value)
 
 
-def as_float(value: Any) -> float:
-    """Return a float; ints and numpy's numbers are converted."""
-    if type(value) is not float:
-        if isinstance(value, (bool, np.bool_)) or not isinstance(
-            value, (float, int, np.floating, np.integer)
-        ):
-            raise Unfit
-        value = float(value)
+def to_float(value: Any) -> float:
+    """Convert a number of another class, an int or one of numpy's, to float."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (float, int, np.floating, np.integer)
+    ):
+        raise Unfit
+    return float(value)
+
+
+def to_bool(value: Any) -> bool:
+    """Convert numpy's bool."""
+    if not isinstance(value, np.bool_):
+        raise Unfit
+    return bool(value)
+
+
+def as_int(value: Any, low: int, high: int) -> int:
+    """Return an int in range; of this class, like all values that an `as_` function returns."""
+    if type(value) is not int or not low <= value <= high:
+        raise Unfit
+    return value
+
+
+def as_float(value: Any, finite: bool = False) -> float:
+    if type(value) is not float or (finite and not math.isfinite(value)):
+        raise Unfit
+    return value
+
+
+def as_f32(value: Any, finite: bool = False) -> float:
+    """Return a float that 32 bits can hold, to their precision."""
+    if F32_MAX < abs(as_float(value, finite)) < math.inf:
+        raise Unfit
     return value  # type: ignore[no-any-return]
 
 
 def as_bool(value: Any) -> bool:
-    """Return a bool; numpy's is converted."""
     if type(value) is not bool:
-        if not isinstance(value, np.bool_):
-            raise Unfit
-        return bool(value)
-    return value
-
-
-def as_finite(value: float) -> float:
-    if not math.isfinite(value):
-        raise Unfit
-    return value
-
-
-def as_f32(value: float) -> float:
-    """Return a float that 32 bits can hold, to their precision."""
-    if F32_MAX < abs(value) < math.inf:
         raise Unfit
     return value
 
@@ -168,13 +171,6 @@ def decode_bytes(
     return slot  # type: ignore[no-any-return]
 
 
-def decode_float(slot: Any) -> float:
-    """Return the float of a slot; unlike on encoding, an integer is none."""
-    if type(slot) is not float:
-        raise Unfit
-    return slot
-
-
 def decode_member(slot: Any, members: dict[int, Any], unknown: Any = None) -> Any:
     """Return the enum member of a number; ``unknown`` where this build does not know it."""
     if type(slot) is not int:
@@ -185,7 +181,7 @@ def decode_member(slot: Any, members: dict[int, Any], unknown: Any = None) -> An
     return member
 
 
-def fit(slots: Any, count: int, padding: tuple[Any, ...] = ()) -> list[Any]:
+def fit(slots: list[Any], count: int, padding: tuple[Any, ...] = ()) -> list[Any]:
     """Bring an array of another version to the length that this build knows.
 
     Args:
@@ -196,8 +192,6 @@ def fit(slots: Any, count: int, padding: tuple[Any, ...] = ()) -> list[Any]:
     Returns:
         Exactly ``count`` slots; those that a newer writer appended are dropped.
     """
-    if type(slots) is not list:
-        raise Unfit
     missing = count - len(slots)
     if missing > len(padding):
         raise Unfit
@@ -213,6 +207,11 @@ class Single:
 
     def __init__(self, value: Any) -> None:
         self.value = value
+
+
+def encode_f32(value: Any, finite: bool = False) -> Single:
+    """Return the slot of a float that 32 bits can hold."""
+    return Single(as_f32(value, finite))
 
 
 # Making a Packer costs more than packing a small message, and one cannot be shared: a thread, or

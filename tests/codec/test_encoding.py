@@ -494,7 +494,7 @@ def test_errors_can_be_pickled() -> None:
 
 def test_the_base_class_encodes_and_decodes() -> None:
     frame = backend.BaseBackendMsg.encoder(user())
-    assert frame == backend.encode(user())
+    assert frame == user().encoder() == backend.encode(user())
     assert backend.BaseBackendMsg.decoder(frame) == user()
     assert issubclass(backend.UserMsg, backend.BaseBackendMsg)
 

@@ -12,8 +12,8 @@ import pytest
 from building import write_schema
 from golden import cases, good_schema
 from msgen.codegen import generate, load_schema
-from msgen.codegen.emit.output import apply, compare
-from msgen.codegen.emit.python.context import USED_NAMES
+from msgen.codegen.emit.output import apply, find_changes
+from msgen.codegen.emit.python.module import USED_NAMES, local_name
 from msgen.codegen.history.layouts import load_layouts
 from schemas import RandomSource, SchemaMaker
 from sizes import size
@@ -38,7 +38,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, schema_dir in schemas.items():
         out = folder / "packages" / name.replace("-", "_")
         files = generate(load_schema(schema_dir), load_layouts(schema_dir))
-        apply(compare(files, out), out)
+        apply(find_changes(files, out), out)
     return folder / "packages"
 
 
@@ -77,7 +77,21 @@ def test_it_passes_mypy_strict(sample: Path) -> None:
         option for each in sorted(sample.iterdir()) for option in ("-p", each.name)
     ]
     cache = sample.parent / "mypy_cache"
-    run("mypy", "--strict", "--cache-dir", cache, *packages, cwd=sample)
+    strict = ("--strict", "--warn-unreachable")
+    run("mypy", *strict, "--cache-dir", cache, *packages, cwd=sample)
+
+
+def test_it_asks_no_formatter_to_look_away_and_nests_no_comprehensions(
+    sample: Path,
+) -> None:
+    kinds = (ast.ListComp, ast.DictComp)
+    for path in sample.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "fmt: skip" not in text
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, kinds):
+                inner = [each for each in ast.walk(node) if isinstance(each, kinds)]
+                assert inner == [node], path
 
 
 def test_it_is_the_same_in_another_folder_with_another_hash_seed(
@@ -113,7 +127,9 @@ def test_no_name_that_functions_use_can_be_a_local_variable(sample: Path) -> Non
         for node in tree.body:
             if isinstance(node, ast.FunctionDef):
                 used |= names_from_outside(node) - imported
-    used = {name for name in used if name[0].islower()}
+    functions = {name for name in used if name.endswith(("_to_slots", "_from_slots"))}
+    assert local_name("user_to_slots") == "user_to_slots_"
+    used = {name for name in used if name[0].islower()} - functions
     assert used <= USED_NAMES
     assert used >= {"abs", "depth", "frames", "len", "msg", "slots", "type", "value"}
 

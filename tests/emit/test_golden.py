@@ -96,9 +96,9 @@ def test_names_of_the_generators_own_kind_do_no_harm(tmp_path: Path) -> None:
     with built(tmp_path, good_schema("aliases", tmp_path)) as modules:
         main = modules.module("main")
         record = main.Bytes(encode_bytes=b"x", decode_bytes=[b"y"])
-        slots = main._encode_bytes(record, None)
+        slots = main.bytes_to_slots(record, None)
         assert slots == [b"x", [b"y"]]
-        assert main._decode_bytes(slots, None) == record
+        assert main.bytes_from_slots(slots, None) == record
 
 
 def test_messages_are_small_and_closed() -> None:

@@ -22,6 +22,8 @@ def test_the_module_is_typed_by_its_union() -> None:
     assert_type(
         backend.encode_frames(msg, threshold=10), list[bytes | bytearray | memoryview]
     )
+    assert_type(msg.encoder(), bytes)
+    assert_type(backend.BaseBackendMsg.encoder(msg), bytes)
     assert_type(backend.BaseBackendMsg.decoder(frame), backend.BackendMsg)
 
 

@@ -10,8 +10,8 @@ import pytest
 from building import built_in_memory, write_schema
 from click.testing import CliRunner, Result
 from edits import load, random_files
+from msgen.codegen import generate
 from msgen.codegen.cli.commands import main
-from msgen.codegen.emit.python.modules import generate
 from msgen.codegen.evolve.findings import diff
 from msgen.codegen.history.versions import at_version
 from msgen.codegen.schema.fingerprint import Fingerprints

@@ -1,7 +1,7 @@
 """What `diff` says and what the bytes do: random schemas, random edits, real modules of both sides.
 
 Where diff calls a direction of a message ok, every message that one version writes is read by the
-other with the right values, by the generated functions and the table-driven codec, whole and in
+other with the right values, by the generated functions and the table codec, whole and in
 frames. Where it says refused, the fingerprints differ, and the other way round.
 """
 
@@ -197,13 +197,13 @@ def check_reads(
     cls = getattr(module, target.name)
     ways: dict[str, Callable[[], Any]] = {
         "generated": lambda: module._DECODERS[tag](_slots(frame, tag), None),
-        "table": lambda: TableDecoder(module._RECORDS, None).message(
+        "table": lambda: TableDecoder(module.CODEC.records, None).message(
             cls, _slots(frame, tag)
         ),
         "decode": lambda: module.decode(frame),
         "frames": lambda: module.decode_frames(frames),
         "table, frames": lambda: TableDecoder(
-            module._RECORDS, FrameReader(frames)
+            module.CODEC.records, FrameReader(frames)
         ).message(cls, _slots(frames[0], tag)),
     }
     wanted = expected(writer.schema, reader.schema, tree, target.type)

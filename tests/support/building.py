@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from msgen.codegen import generate, load_schema
-from msgen.codegen.emit.output import apply, compare
+from msgen.codegen.emit.output import apply, find_changes
 from msgen.codegen.history.layouts import load_layouts
 from msgen.codegen.schema.model import Schema
 
@@ -48,7 +48,7 @@ def built(folder: Path, schema_dir: Path) -> Iterator[Built]:
     schema = load_schema(schema_dir)
     package = f"_generated_{next(_numbers)}"
     out = folder / package
-    apply(compare(generate(schema, load_layouts(schema_dir)), out), out)
+    apply(find_changes(generate(schema, load_layouts(schema_dir)), out), out)
     spec = importlib.util.spec_from_file_location(
         package, out / "__init__.py", submodule_search_locations=[str(out)]
     )

@@ -1,35 +1,85 @@
-"""Emits tests of plain values: those that msgpack takes and gives as they are.
+"""Views of tests on plain values: those that msgpack takes and gives as they are.
 
 Encoders and decoders share them, since a list of dicts of strings is the same object on both
-sides: it is looked through in place and not rebuilt. A test that fails raises `Unfit`.
+sides: it is looked through in place and not rebuilt. What fails a test raises `Unfit`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.model import Type
 
-from .context import ModuleContext
-from .layout import Code
+from .module import Module
 
-Loops: TypeAlias = tuple[str, ...]
+
+@dataclass(frozen=True)
+class ScalarCheck:
+    """A number, text or enum member, or None before it."""
+
+    kind: ClassVar = "scalar"
+    misfit: str
+    """The condition that a value does not fit."""
+
+
+@dataclass(frozen=True)
+class PlainCheck:
+    """A value of type `any`, which the runtime looks through."""
+
+    kind: ClassVar = "any"
+    name: str
+
+
+@dataclass(frozen=True)
+class NullableCheck:
+    kind: ClassVar = "nullable"
+    name: str
+    inner: Check
+
+
+@dataclass(frozen=True)
+class ContainerCheck:
+    """A list, dict or tuple: its own class and size, then all that is in it."""
+
+    kind: ClassVar = "container"
+    name: str
+    misfit: str
+    """Empty where the class is known, and any size will do."""
+    loop: str
+    """What is looped over, such as `item in items`; empty for a tuple."""
+    inside: tuple[Check, ...]
+
+
+@dataclass(frozen=True)
+class UnionCheck:
+    """Alternatives: a branch for each that needs more than a look at the class."""
+
+    kind: ClassVar = "union"
+    branches: tuple[tuple[str, Check], ...]
+    """Conditions, and what is tested where they hold."""
+    misfit: str
+    """The condition that the value is of no other alternative; empty where there is none."""
+
+
+Check: TypeAlias = (
+    ScalarCheck | PlainCheck | NullableCheck | ContainerCheck | UnionCheck
+)
+_Loops: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Checker:
-    """Writes tests into ``code``.
+    """Makes the checks of one function.
 
-    ``encoding`` says which side this is: objects to be encoded hold enum members and tuples, and
-    numbers of other classes may be converted; arrays to be decoded hold msgpack's own types only.
+    ``encoding`` says which side this is: objects to be encoded hold enum members and tuples;
+    arrays to be decoded hold msgpack's own types only.
     """
 
-    context: ModuleContext
-    code: Code
+    module: Module
     encoding: bool
-    loop_types: dict[str, Type] = field(default_factory=dict)
+    _loop_types: dict[str, Type] = field(default_factory=dict)
     """What the function's loop variables hold: one name has one type in a function."""
 
     def is_plain(self, type_: Type, inline: bool = False) -> bool:
@@ -52,212 +102,162 @@ class Checker:
 
     def is_single(self, type_: Type) -> bool:
         """Whether a value is plain but for its floats, which are all of 32 bits."""
-        floats = [
-            part for part in model.walk(type_) if isinstance(part, model.FloatType)
-        ]
+        parts = model.walk(type_)
+        bits = {part.bits for part in parts if isinstance(part, model.FloatType)}
         return (
             self.encoding
-            and bool(floats)
-            and all(part.bits == 32 for part in floats)
-            and not any(
-                isinstance(part, (model.AnyType, model.BytesType))
-                for part in model.walk(type_)
-            )
+            and bits == {32}
+            and not any(isinstance(p, (model.AnyType, model.BytesType)) for p in parts)
             and self.is_plain(model.with_parts(type_, model.FloatType, bits=64))
         )
 
-    def refuse(self, tests: list[str], operator: str = "or") -> None:
-        self.code.clause("if", tests, operator)
-        self.raise_unfit()
-
-    def raise_unfit(self) -> None:
-        with self.code.indented():
-            self.code.line(f"raise {self.context.frames('Unfit')}")
-
-    def check(
-        self, variable: str, type_: Type, loops: Loops = (), known: bool = False
-    ) -> None:
-        """Test a variable.
-
-        ``loops`` names the variables of the loops around it; ``known`` says that its class is tested already.
-        """
-        tests = self.scalar_tests(variable, type_)
+    def check(self, name: str, type_: Type, loops: _Loops = ()) -> Check:
+        """Return the check of a variable; ``loops`` names the variables of the loops around it."""
+        tests = self.scalar_tests(name, type_)
         if tests is not None:
-            if known:
-                tests = tests[1:]
-            if tests:
-                self.refuse(tests)
-        elif isinstance(type_, model.NullableType):
-            self._nullable(variable, type_, loops)
-        elif isinstance(type_, model.UnionType):
-            self._union(variable, type_, loops)
-        elif isinstance(type_, model.AnyType):
-            self.code.line(f"{self.context.wire('as_plain')}({variable})")
-        else:
-            class_test = (
-                [] if known else [f"type({variable}) is not {self.class_of(type_)}"]
-            )
-            size_tests = self._size_tests(variable, type_)
-            if class_test or size_tests:
-                self.refuse([*class_test, *size_tests])
-            self._items(variable, type_, loops)
+            return ScalarCheck(" or ".join(tests))
+        if isinstance(type_, model.AnyType):
+            return PlainCheck(name)
+        if isinstance(type_, model.NullableType):
+            return self._nullable(name, type_.item, loops)
+        if isinstance(type_, model.UnionType):
+            return self._union(name, type_, loops)
+        class_test = f"type({name}) is not {self.class_of(type_)}"
+        return self._container(name, type_, [class_test], loops)
 
-    def scalar_tests(self, variable: str, type_: Type) -> list[str] | None:
-        """Return conditions that hold for a misfit, the one on its type first; None if no scalar."""
-        context = self.context
-        if isinstance(type_, model.EnumType):
-            return [f"type({variable}) is not {context.class_name(type_)}"]
-        if isinstance(type_, (model.StrType, model.BytesType)):
-            name = "str" if isinstance(type_, model.StrType) else "bytes"
-            return [
-                f"type({variable}) is not {name}",
-                *self._too_long(variable, type_.max_len),
-            ]
-        if isinstance(type_, model.IntType):
-            return self._int_tests(variable, type_)
-        if isinstance(type_, model.FloatType):
-            return [
-                f"type({variable}) is not float",
-                *self.float_limits(variable, type_),
-            ]
-        if isinstance(type_, model.BoolType):
-            return [f"type({variable}) is not bool"]
-        return None
+    def known(self, name: str, type_: Type, loops: _Loops = ()) -> Check:
+        """Return the check of a variable whose class is tested already."""
+        tests = self.scalar_tests(name, type_)
+        if tests is not None:
+            return ScalarCheck(" or ".join(tests[1:]))
+        return self._container(name, type_, [], loops)
 
-    def _int_tests(self, variable: str, type_: model.IntType) -> list[str]:
+    def scalar_tests(self, name: str, type_: Type) -> list[str] | None:
+        """Return conditions that hold for a misfit, that of its class first; None if no scalar."""
+        match type_:
+            case model.IntType():
+                limits = [self._int_limits(name, type_)]
+            case model.FloatType():
+                limits = self._float_limits(name, type_)
+            case model.StrType() | model.BytesType():
+                limits = _too_long(name, type_.max_len)
+            case model.BoolType() | model.EnumType():
+                limits = []
+            case _:
+                return None
+        return [f"type({name}) is not {self.class_of(type_)}", *limits]
+
+    def _int_limits(self, name: str, type_: model.IntType) -> str:
         low, high = self.int_limits(type_)
-        class_test = f"type({variable}) is not int"
         # msgpack's integers are those of i64 and u64: what was unpacked is no less and no more.
         if not self.encoding and type_.width == "i64":
-            return [class_test, f"{variable} > {high}"]
+            return f"{name} > {high}"
         if not self.encoding and type_.width == "u64":
-            return [class_test, f"{variable} < 0"]
-        return [class_test, f"not {low} <= {variable} <= {high}"]
+            return f"{name} < 0"
+        return f"not {low} <= {name} <= {high}"
 
     def int_limits(self, type_: model.IntType) -> tuple[str, str]:
-        width = type_.width.upper()
-        low = "0" if width[0] == "U" else self.context.wire(f"{width}_MIN")
-        return low, self.context.wire(f"{width}_MAX")
+        names, width = self.module.names, type_.width.upper()
+        low = "0" if width[0] == "U" else names[f"{width}_MIN"]
+        return low, names[f"{width}_MAX"]
 
-    def float_limits(self, variable: str, type_: model.FloatType) -> list[str]:
-        tests = []
-        if type_.finite:
-            tests.append(
-                f"not {self.context.names.use('math', 'isfinite')}({variable})"
-            )
+    def _float_limits(self, name: str, type_: model.FloatType) -> list[str]:
+        names = self.module.names
+        tests = [f"not {names['isfinite']}({name})"] if type_.finite else []
         if type_.bits == 32:
-            high = self.context.wire("F32_MAX")
-            infinity = self.context.names.use("math", "inf")
-            tests.append(f"{high} < abs({variable}) < {infinity}")
+            tests.append(f"{names['F32_MAX']} < abs({name}) < {names['inf']}")
         return tests
 
-    def _too_long(self, variable: str, limit: int | None) -> list[str]:
-        return [] if limit is None else [f"len({variable}) > {limit}"]
+    def _nullable(self, name: str, type_: Type, loops: _Loops) -> Check:
+        tests = self.scalar_tests(name, type_)
+        given = f"{name} is not None and"
+        if tests is not None:
+            misfit = tests[0] if len(tests) == 1 else f"({' or '.join(tests)})"
+            return ScalarCheck(f"{given} {misfit}")
+        inner = self.check(name, type_, loops)
+        if isinstance(inner, UnionCheck) and not inner.branches:
+            return ScalarCheck(f"{given} {inner.misfit}")
+        return NullableCheck(name, inner)
 
-    def _size_tests(self, variable: str, type_: Type) -> list[str]:
+    def _container(
+        self, name: str, type_: Type, tests: list[str], loops: _Loops
+    ) -> ContainerCheck:
+        loop = ""
+        inside: tuple[Check, ...] = ()
         if isinstance(type_, model.TupleType):
-            return [f"len({variable}) != {len(type_.items)}"]
-        assert isinstance(type_, (model.ListType, model.DictType))
-        return self._too_long(variable, type_.max_len)
-
-    def _nullable(self, variable: str, type_: model.NullableType, loops: Loops) -> None:
-        tests = self.scalar_tests(variable, type_.item)
-        classes = self._class_tests(variable, type_.item)
-        if classes:
-            self.refuse([f"{variable} is not None", *classes], "and")
-            return
-        if tests is None:
-            self.code.line(f"if {variable} is not None:")
-            with self.code.indented():
-                self.check(variable, type_.item, loops)
-            return
-        misfit = tests[0] if len(tests) == 1 else f"({' or '.join(tests)})"
-        one_line = f"if {variable} is not None and {misfit}:"
-        if len(tests) == 1 or self.code.fits(one_line):
-            self.refuse([f"{variable} is not None", misfit], "and")
-        else:
-            self.code.chain(f"if {variable} is not None and (", tests, "or", "):")
-            self.raise_unfit()
-
-    def _items(self, variable: str, type_: Type, loops: Loops) -> None:
-        if isinstance(type_, model.TupleType):
-            for index, item_type in enumerate(type_.items):
-                self.check(f"{variable}[{index}]", item_type, loops)
+            tests.append(f"len({name}) != {len(type_.items)}")
+            inside = tuple(
+                self.check(f"{name}[{index}]", item, loops)
+                for index, item in enumerate(type_.items)
+            )
         elif isinstance(type_, model.ListType):
+            tests += _too_long(name, type_.max_len)
             item = self._loop_name("item", type_.item, loops)
-            self.code.line(f"for {item} in {variable}:")
-            with self.code.indented():
-                self.check(item, type_.item, (*loops, item))
-        else:
-            assert isinstance(type_, model.DictType)
-            self._dict_items(variable, type_, loops)
+            loop = f"{item} in {name}"
+            inside = (self.check(item, type_.item, (*loops, item)),)
+        elif isinstance(type_, model.DictType):
+            tests += _too_long(name, type_.max_len)
+            key = self._loop_name("key", type_.key, loops)
+            value = self._loop_name("element", type_.value, loops)
+            loop = f"{key}, {value} in {name}.items()"
+            inside = self._entry(key, value, type_, (*loops, key, value))
+        return ContainerCheck(name, " or ".join(tests), loop, inside)
 
-    def _dict_items(self, variable: str, type_: model.DictType, loops: Loops) -> None:
-        key = self._loop_name("key", type_.key, loops)
-        value = self._loop_name("element", type_.value, loops)
-        self.code.line(f"for {key}, {value} in {variable}.items():")
-        with self.code.indented():
-            key_tests = self.scalar_tests(key, type_.key) or []
-            value_tests = self.scalar_tests(value, type_.value)
-            self.refuse([*key_tests, *(value_tests or [])])
-            if value_tests is None:
-                self.check(value, type_.value, (*loops, key, value))
+    def _entry(
+        self, key: str, value: str, type_: model.DictType, loops: _Loops
+    ) -> tuple[Check, ...]:
+        """Return the checks of a dict's key and value: one where both are scalars."""
+        tests = self.scalar_tests(key, type_.key) or []
+        more = self.scalar_tests(value, type_.value)
+        both = ScalarCheck(" or ".join([*tests, *(more or [])]))
+        return (both,) if more else (both, self.check(value, type_.value, loops))
 
-    def _loop_name(self, name: str, type_: Type, loops: Loops) -> str:
+    def _loop_name(self, name: str, type_: Type, loops: _Loops) -> str:
         """Return a loop variable that no loop around has, nor one of another type."""
         candidate, number = name, 1
-        while candidate in loops or self.loop_types.get(candidate, type_) != type_:
+        while candidate in loops or self._loop_types.get(candidate, type_) != type_:
             number += 1
             candidate = f"{name}_{number}"
-        self.loop_types[candidate] = type_
+        self._loop_types[candidate] = type_
         return candidate
 
-    def _class_tests(self, variable: str, type_: Type) -> list[str]:
-        """Return the tests of a union of which the class alone decides, none for others."""
-        if not isinstance(type_, model.UnionType):
-            return []
-        tests = [self.scalar_tests(variable, option) or [] for option in type_.options]
-        return (
-            [each[0] for each in tests] if all(len(each) == 1 for each in tests) else []
-        )
-
-    def _union(self, variable: str, type_: model.UnionType, loops: Loops) -> None:
-        """Test alternatives: those that need more than a look at the class in branches."""
+    def _union(self, name: str, type_: model.UnionType, loops: _Loops) -> UnionCheck:
+        branches: list[tuple[str, Check]] = []
         simple: list[str] = []
-        keyword = "if"
         for option in type_.options:
-            tests = self.scalar_tests(variable, option)
+            tests = self.scalar_tests(name, option)
             if tests is not None and len(tests) == 1:
                 simple += tests
-                continue
-            self.code.line(f"{keyword} {self.kind_test(variable, option)}:")
-            keyword = "elif"
-            with self.code.indented():
-                self.check(variable, option, loops, known=True)
-        if simple:
-            self.code.clause(keyword, simple, "and")
-        else:
-            self.code.line("else:")
-        self.raise_unfit()
+            else:
+                test = self.class_test(name, option)
+                branches.append((test, self.known(name, option, loops)))
+        return UnionCheck(tuple(branches), " and ".join(simple))
 
-    def kind_test(self, variable: str, option: Type) -> str:
+    def class_test(self, name: str, option: Type) -> str:
         """Return the condition that a value is of the class of an alternative."""
-        return f"type({variable}) is {self.class_of(option)}"
+        return f"type({name}) is {self.class_of(option)}"
 
     def class_of(self, option: Type) -> str:
+        """Spell the class that values of a type have, on this side."""
         if self.encoding and isinstance(option, (model.EnumType, model.StructType)):
-            return self.context.class_name(option)
+            return self.module.class_name(option)
         if self.encoding and isinstance(option, model.TupleType):
             return "tuple"
-        classes: dict[type[object], str] = {
-            model.BoolType: "bool",
-            model.IntType: "int",
-            model.EnumType: "int",
-            model.FloatType: "float",
-            model.StrType: "str",
-            model.BytesType: "bytes",
-            model.DictType: "dict",
-        }
         if isinstance(option, model.TensorType) and option.is_vector:
             return "bytes"
-        return classes.get(type(option), "list")
+        return _CLASSES.get(type(option), "list")
+
+
+_CLASSES: dict[type[object], str] = {
+    model.BoolType: "bool",
+    model.IntType: "int",
+    model.EnumType: "int",
+    model.FloatType: "float",
+    model.StrType: "str",
+    model.BytesType: "bytes",
+    model.DictType: "dict",
+}
+
+
+def _too_long(name: str, limit: int | None) -> list[str]:
+    return [] if limit is None else [f"len({name}) > {limit}"]

@@ -1,149 +1,92 @@
-"""Python text in the layout of a formatter: 88 columns, exploded brackets with trailing commas.
+"""Filters that lay text out: long lines of Python as a formatter wraps them, and docstrings.
 
-Emitted modules pass `ruff format --check` as they are. Most lines are short by construction; a
-bracket that does not fit is exploded with a trailing comma, which formatters keep, and the rare
-line that cannot be laid out so carries `# fmt: skip`.
+Templates write each statement on one line, however long. `code` breaks those over 88 columns as
+`ruff format` does, so that emitted modules pass it unchanged: at the operators of the expression,
+else in its last brackets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TypeAlias
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from functools import lru_cache
 
 WIDTH = 88
-SKIP = "  # fmt: skip"
+
+_TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[\[({]|[\])}]|, |: '
+    r"| (?:=|for|if|else|or|and|is not|is|not in|in|<=|<|>|!=|==|\|) "
+)
+"""Strings, brackets and what an expression or a list can be broken at."""
+_OPERATORS = (
+    (" if ", " else "),
+    (" or ",),
+    (" and ",),
+    (" is not ", " is ", " not in ", " in ", " <= ", " < ", " > ", " != ", " == "),
+    (" | ",),
+)
+"""What an expression is broken at: the first of these groups that it has outside of brackets."""
+
+_SHORT = re.compile(r"[!#-\[\]-~]([ !#-\[\]-~]*[!#-\[\]-~])?")
+"""A line of a docstring that is right as it is: ASCII without quotes and backslashes."""
 
 
-@dataclass(frozen=True)
-class Bracket:
-    """`head` + items + `tail`, such as a call; items may be brackets again."""
-
-    head: str
-    items: tuple[Text, ...]
-    tail: str
-    separator: str
-    """What stands between items; nothing between the parts of a comprehension."""
-    inner: str
-    """The items on one line."""
-    flat: str
-    """All of it on one line."""
-
-
-Text: TypeAlias = str | Bracket
+def code(text: str) -> str:
+    """Wrap the long lines of a class or function; lines of nothing but spaces are dropped."""
+    lines: list[str] = []
+    in_docstring = False
+    for line in text.strip("\n").split("\n"):
+        stripped = line.strip()
+        if stripped.count('"""') == 1:
+            in_docstring = not in_docstring
+        elif len(line) > WIDTH and not in_docstring and stripped[:3] != '"""':
+            lines += _statement(len(line) - len(line.lstrip()), stripped)
+            continue
+        if stripped or not line:
+            lines.append(line)
+    return "\n".join(lines)
 
 
-def flat(text: Text) -> str:
-    """Write a text on one line."""
-    return text if isinstance(text, str) else text.flat
+def nested(text: str) -> str:
+    """Indent the lines behind the first by one level."""
+    return text.strip("\n").replace("\n", "\n    ")
 
 
-def bracket(head: str, items: Sequence[Text], tail: str) -> Bracket:
-    """A call, a list: items with commas between them."""
-    return _bracket(head, items, tail, ",", "")
+def docstring(text: str, indent: int = 0) -> str:
+    """Write a docstring whose first line stands at an indentation; nothing for an empty text."""
+    if _SHORT.fullmatch(text) and len(text) + indent + 6 <= WIDTH:
+        return f'"""{text}"""'
+    lines = list(_docstring_lines(text, max(WIDTH - indent - 6, 20)))
+    if not lines:
+        return ""
+    if lines[0].startswith('"'):
+        lines[0] = f" {lines[0]}"  # apart from the opening quotes
+    if re.search(r'(?<!\\)(\\\\)*"\Z', lines[-1]):
+        # A bare quote before the closing quotes would end the docstring early.
+        lines[-1] = lines[-1][:-1] + '\\"'
+    end = [] if len(lines) == 1 else [""]
+    body = f"\n{' ' * indent}".join([*lines, *end])
+    return re.sub(r"\n +\n", "\n\n", f'"""{body}"""')
 
 
-def comprehension(head: str, element: str, clause: str, tail: str) -> Bracket:
-    """`[element for ... in ...]`, or the same of a dict."""
-    return _bracket(head, (element, clause), tail, "", "")
-
-
-def tuple_of(items: Sequence[Text]) -> Bracket:
-    """A tuple display of any length."""
-    return _bracket("(", items, ")", ",", "," if len(items) == 1 else "")
-
-
-def _bracket(
-    head: str, items: Sequence[Text], tail: str, separator: str, last: str
-) -> Bracket:
-    inner = f"{separator} ".join(map(flat, items))
-    one_line = f"{head}{inner}{last}{tail}"
-    return Bracket(head, tuple(items), tail, separator, inner, one_line)
-
-
-@dataclass
-class Code:
-    """Lines of Python at an indentation."""
-
-    lines: list[str] = field(default_factory=list)
-    level: int = 0
-
-    @contextmanager
-    def indented(self) -> Iterator[None]:
-        self.level += 1
-        yield
-        self.level -= 1
-
-    def line(self, text: str) -> None:
-        """Add a statement or clause that is written on one line."""
-        indent = "    " * self.level
-        skip = SKIP if len(indent) + len(text) > WIDTH else ""
-        self.lines.append(f"{indent}{text}{skip}" if text else "")
-
-    def fits(self, text: str) -> bool:
-        return 4 * self.level + len(text) <= WIDTH
-
-    def blank(self) -> None:
-        self.lines.append("")
-
-    def raw(self, text: str) -> None:
-        """Add text as it is, indented: the inside of docstrings."""
-        self.lines.append("    " * self.level + text if text else "")
-
-    def clause(self, keyword: str, operands: Sequence[str], operator: str) -> None:
-        """Add `if a or b:`, over several lines where it is too long for one."""
-        one_line = f"{keyword} {f' {operator} '.join(operands)}:"
-        if self.fits(one_line) or len(operands) == 1:
-            self.line(one_line)
-        else:
-            self.chain(f"{keyword} (", operands, operator, "):")
-
-    def chain(
-        self, head: str, operands: Sequence[str], operator: str, tail: str
-    ) -> None:
-        """Add operands between two brackets, on a line of their own or on one each."""
-        start = len(self.lines)
-        self.raw(head)
-        with self.indented():
-            one_line = f" {operator} ".join(operands)
-            if self.fits(one_line):
-                self.raw(one_line)
-            else:
-                self.raw(operands[0])
-                for operand in operands[1:]:
-                    self.raw(f"{operator} {operand}")
-        self.raw(tail)
-        if any(len(line) > WIDTH for line in self.lines[start:]):
-            one_line = f"{head}{one_line}{tail}"
-            del self.lines[start:]
-            self.line(one_line)
-
-    def statement(self, prefix: str, text: Text, suffix: str = "") -> None:
-        """Add `prefix` + an expression + `suffix`, exploding its brackets where needed."""
-        if isinstance(text, str):
-            self.line(f"{prefix}{text}{suffix}")
-            return
-        start = len(self.lines)
-        self._explode(prefix, text, suffix)
-        if any(len(line) > WIDTH for line in self.lines[start:]):
-            self.lines[-1] += SKIP
-
-    def _explode(self, prefix: str, text: Text, suffix: str) -> None:
-        indent = "    " * self.level
-        one_line = f"{indent}{prefix}{flat(text)}{suffix}"
-        if isinstance(text, str) or len(one_line) <= WIDTH or not text.items:
-            self.lines.append(one_line)
-            return
-        self.lines.append(f"{indent}{prefix}{text.head}")
-        with self.indented():
-            inner = text.inner
-            if not text.separator and self.fits(inner):
-                self.lines.append(f"{indent}    {inner}")
-            else:
-                for item in text.items:
-                    self._explode("", item, text.separator)
-        self.lines.append(f"{indent}{text.tail}{suffix}")
+def _docstring_lines(text: str, width: int) -> Iterator[str]:
+    """Yield a text in escaped lines; its own line breaks stay, long lines are wrapped."""
+    for line in inspect.cleandoc(text).splitlines():
+        indent = line[: len(line) - len(line.lstrip())]
+        for part in textwrap.wrap(
+            line.rstrip(),
+            width,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        ) or [""]:
+            escaped = "".join(
+                char if char.isprintable() else char.encode("unicode_escape").decode()
+                for char in part.replace("\\", "\\\\")
+            )
+            yield escaped.replace('"""', '\\"\\"\\"')
 
 
 def literal(value: object) -> str:
@@ -151,7 +94,8 @@ def literal(value: object) -> str:
     if isinstance(value, str):
         return _quoted(value.encode("unicode_escape").decode("ascii"))
     if isinstance(value, bytes):
-        return f"b{_quoted(value.decode('latin-1').encode('unicode_escape').decode('ascii'))}"
+        text = value.decode("latin-1").encode("unicode_escape").decode("ascii")
+        return f"b{_quoted(text)}"
     return repr(value)
 
 
@@ -160,3 +104,181 @@ def _quoted(escaped: str) -> str:
     quote = "'" if escaped.count('"') > escaped.count("'") else '"'
     escaped = escaped.replace(quote, f"\\{quote}")
     return f"{quote}{escaped}{quote}"
+
+
+def _statement(indent: int, text: str) -> list[str]:
+    """Wrap a statement, a clause, or an entry of a display that ends in a comma."""
+    if text.startswith("from "):
+        head, _, names = text.partition(" import ")
+        return _brackets(indent, f"{head} import (", names, ")", joined=False)
+    if text.startswith("class "):
+        name, _, base = text.removesuffix("):").partition("(")
+        return _brackets(indent, f"{name}(", base, "):")
+    if text.startswith("def "):
+        head, _, rest = text.partition("(")
+        parameters, arrow, result = rest.rpartition(") -> ")
+        only = "" if ", " in parameters else ","
+        return _brackets(indent, f"{head}(", parameters + only, arrow + result)
+    if text.startswith("for "):
+        targets, _, source = text.removeprefix("for ").partition(" in ")
+        return _brackets(indent, "for (", targets, f") in {source}", joined=False)
+    if keyword := re.match(r"(?:el)?if |return ", text):
+        tail = "" if keyword[0] == "return " else ":"
+        expression = text[keyword.end() :].removesuffix(":")
+        return _expression(indent, keyword[0], expression, tail)
+    if text.endswith(","):
+        return _item(indent, text[:-1])
+    target, assign, value = _partition(text, " = ")
+    name, colon, annotation = _partition(target, ": ")
+    if not assign:
+        head, expression = (f"{name}: ", annotation) if colon else ("", text)
+        return _expression(indent, head, expression, "")
+    if "," in name:
+        return _brackets(indent, "(", name.strip("(),"), f") = {value}", joined=False)
+    lines = _expression(indent, f"{target} = ", value, "")
+    if colon and len(lines[0]) > WIDTH and ("[" in annotation or " | " in annotation):
+        *first, last = _expression(indent, f"{name}: ", annotation, " =" + " " * WIDTH)
+        lines = [*first, *_expression(indent, f"{last.strip()} ", value, "")]
+    return lines
+
+
+def _expression(
+    indent: int, head: str, text: str, tail: str, inside: bool = False
+) -> list[str]:
+    """Lay out `head` + an expression + `tail`; ``inside`` brackets, lines end where they like."""
+    line = f"{' ' * indent}{head}{text}{tail}"
+    if len(line) <= WIDTH:
+        return [line]
+    parts = _operands(text)
+    if inside and len(parts) > 1:
+        lines = _expression(indent, head, parts[0], "", True)
+        for part in parts[1:-1]:
+            lines += _expression(indent, "", part, "", True)
+        return [*lines, *_expression(indent, "", parts[-1], tail, True)]
+    groups = _trailing_brackets(text)
+    opening = [each for each in groups if indent + len(head) + each[0] < WIDTH]
+    is_last_open = bool(opening) and parts[-1].startswith("and (")
+    if not inside and not is_last_open and not (opening and len(parts) == 1):
+        inner = _expression(indent + 4, "", text, "", True)
+        opened = f"{' ' * indent}{head}("
+        if len(parts) > 1 or max(len(opened), len(inner[0])) <= WIDTH:
+            return [opened, *inner, f"{' ' * indent}){tail}"]
+    if not groups:
+        return [line]
+    start, end = opening[-1] if opening else groups[0]
+    is_display = not re.search(r"[\w\])]\Z", text[:start])
+    *lines, _ = _brackets(
+        indent,
+        head + text[: start + 1],
+        text[start + 1 : end],
+        text[end],
+        joined=is_last_open or not is_display,
+        comma=is_display and not is_last_open,
+    )
+    return [*lines, *_expression(indent, text[end], text[end + 1 :], tail, True)]
+
+
+def _brackets(
+    indent: int,
+    head: str,
+    body: str,
+    tail: str,
+    joined: bool = True,
+    comma: bool = True,
+) -> list[str]:
+    """Lay out what stands in brackets: on a line of its own, or on one for each item.
+
+    ``joined`` allows the one line, as for arguments; ``comma`` the comma behind a single item.
+    """
+    inner = indent + 4
+    items = list(_split(body, ", "))
+    element, *clause = _split(body, " for ")
+    if clause:
+        fits = inner + len(body) <= WIDTH
+        lines = [" " * inner + body] if fits else _item(inner, element, "")
+        if not fits:
+            targets, _, source = clause[0].partition(" in ")
+            lines += _expression(inner, f"for {targets} in ", source, "", True)
+    elif joined and inner + len(body) <= WIDTH:
+        lines = [" " * inner + body]
+    elif len(items) == 1 and not comma:
+        lines = _item(inner, body, "")
+    else:
+        lines = [line for item in items for line in _item(inner, item.rstrip(","))]
+    return [f"{' ' * indent}{head}", *lines, f"{' ' * indent}{tail}"]
+
+
+def _item(indent: int, text: str, tail: str = ",") -> list[str]:
+    """Lay out an argument, a list's item or a dict's entry."""
+    head, is_lambda, value = text.partition("lambda: ")
+    if is_lambda and re.fullmatch(r"(\w+=)?", head):
+        lines = _expression(indent, f"{head}lambda: ", value, tail, True)
+        if len(lines[0]) <= WIDTH:
+            return lines
+        inner = _expression(indent + 4, "", value, "", True)
+        return [f"{' ' * indent}{head}lambda: (", *inner, f"{' ' * indent}){tail}"]
+    key, colon, value = _partition(text, ": ")
+    if not colon:
+        name = re.match(r"(\w+=)?", text)
+        head = name[0] if name else ""
+        return _expression(indent, head, text[len(head) :], tail, True)
+    lines = _expression(indent, f"{key}: ", value, tail, True)
+    if len(lines[0]) <= WIDTH or not _trailing_brackets(key):
+        return lines
+    *first, last = _expression(indent, "", key, ":" + " " * WIDTH, True)
+    return [*first, *_expression(indent, f"{last.strip()} ", value, tail, True)]
+
+
+# A text is asked for its commas, its operators and its brackets in turn.
+@lru_cache(1024)
+def _tokens(text: str) -> list[tuple[str, int, int]]:
+    """Return brackets, and separators that stand outside of them, with their start and end."""
+    tokens: list[tuple[str, int, int]] = []
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        if token in "([{":
+            depth += 1
+        elif token in ")]}":
+            depth -= 1
+        elif depth or token[0] in "\"'":
+            continue
+        if depth <= (token in "([{"):
+            tokens.append((token, match.start(), match.end()))
+    return tokens
+
+
+def _split(text: str, separator: str) -> Iterator[str]:
+    """Yield the parts of a text between separators that stand outside of brackets."""
+    begin = 0
+    for token, start, end in _tokens(text):
+        if token == separator:
+            yield text[begin:start]
+            begin = end
+    yield text[begin:]
+
+
+def _partition(text: str, separator: str) -> tuple[str, str, str]:
+    """Split a text like `str.partition`, at a separator outside of brackets."""
+    first = next(_split(text, separator))
+    rest = text[len(first) :]
+    return first, rest[: len(separator)], rest[len(separator) :]
+
+
+def _operands(text: str) -> list[str]:
+    """Split an expression at its weakest operators, each of which leads the part behind it."""
+    tokens = _tokens(text)
+    found = {token for token, _, _ in tokens}
+    operators = next((each for each in _OPERATORS if found.intersection(each)), ())
+    begins = [0, *(start + 1 for token, start, _ in tokens if token in operators)]
+    ends = [*(begin - 1 for begin in begins[1:]), len(text)]
+    return [text[begin:end] for begin, end in zip(begins, ends)]
+
+
+def _trailing_brackets(text: str) -> list[tuple[int, int]]:
+    """Return where the brackets begin and end in which a text ends, but for empty ones."""
+    if text[-1:] not in (")", "]", "}"):
+        return []
+    brackets = [start for token, start, _ in _tokens(text) if token in "([{)]}"]
+    pairs = zip(brackets[::2], brackets[1::2])
+    return [(start, end) for start, end in pairs if start + 1 < end]

@@ -1,216 +1,281 @@
-"""Emits expressions for values that change between object and array, on either side.
+"""Expressions for values that change between object and array, on either side.
 
-An expression stands where a slot, an item or an argument stands. What needs statements, such as
-the alternatives of a union, becomes a small helper function behind the record's own.
+An expression stands where a slot, an item or an argument stands, and is never deep. What is in
+a container of a container, and what needs statements, such as the alternatives of a union, becomes a
+small helper function behind the record's own.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.model import Type
 from msgen.codegen.schema.names import snake_case
 
-from .checks import Checker
-from .context import ModuleContext
-from .layout import Code, Text, bracket, comprehension, flat
+from .checks import Check, Checker, ScalarCheck
+from .module import Module
+from .types import tuple_text
+
+
+@dataclass(frozen=True)
+class BranchView:
+    """An alternative of a union: its condition, what is tested then, and the result."""
+
+    condition: str
+    check: Check | None
+    result: str
+
+
+@dataclass(frozen=True)
+class HelperView:
+    """A function that tests and converts one value: after a check, or by branches."""
+
+    name: str
+    parameters: str
+    check: Check | None
+    misfit: str
+    result: str
+    branches: tuple[BranchView, ...]
 
 
 @dataclass
-class ValueEmitter(ABC):
-    """Writes the function of one record.
+class Values:
+    """Makes the expressions and helpers of one record's encoder or decoder."""
 
-    Attributes:
-        helpers: helper functions written so far, in order of use.
-    """
-
-    context: ModuleContext
+    module: Module
     record: model.Record
-    code: Code = field(default_factory=Code)
-    helpers: list[str] = field(default_factory=list)
-
-    encoding = True
-    verb = "encode"
+    encoding: bool
+    helpers: list[HelperView | None] = field(default_factory=list)
+    """In the order in which they are called for; None while one is being made."""
 
     def __post_init__(self) -> None:
-        self.checker = Checker(self.context, self.code, self.encoding)
+        self.verb = "encode" if self.encoding else "decode"
+        self.checker = Checker(self.module, self.encoding)
+        self.is_recursive = self.module.facts.is_recursive(self.record)
+        self.needs_frames = self.module.facts.needs_frames(self.record)
 
-    @abstractmethod
-    def scalar(self, value: str, type_: Type) -> str:
-        """Return the expression of a bool, int, float, str or enum."""
+    def is_checked(self, type_: Type, inline: bool = False) -> bool:
+        """Whether a value is only looked through: it travels as it is."""
+        return self.checker.is_plain(type_, inline) or self.checker.is_single(type_)
 
-    @abstractmethod
-    def tuple_body(
-        self, code: Code, type_: model.TupleType, path: tuple[str, ...], inline: bool
-    ) -> None:
-        """Write the body of a helper for a tuple; its argument is called `value`."""
-
-    @abstractmethod
-    def message_set(self, value: str, refs: tuple[model.MessageType, ...]) -> str:
-        """Return the expression of a message that is one of ``refs``."""
-
-    def record_call(self, value: str, ref: model.StructType | model.MessageType) -> str:
-        record = self.context.schema.record(ref)
-        arguments = [value, *self._frames_argument(record)]
-        if self.context.has_depth(record):
-            arguments += self.depth_argument()
-        return f"{self.context.function(self.verb, ref)}({', '.join(arguments)})"
-
-    def _frames_argument(self, record: model.Record) -> list[str]:
-        return ["frames"] if self.context.needs_frames(record) else []
-
-    def depth_argument(self) -> list[str]:
-        """What a recursive record hands on; the others let their callee start afresh."""
-        return ["depth - 1"] if self.context.is_recursive(self.record) else []
+    def frames_parameter(self) -> list[str]:
+        cls = self.module.names["FrameWriter" if self.encoding else "FrameReader"]
+        return [f"frames: {cls} | None"]
 
     def expression(
-        self, value: str, type_: Type, path: tuple[str, ...], inline: bool = False
-    ) -> Text:
+        self,
+        value: str,
+        type_: Type,
+        path: tuple[str, ...],
+        inline: bool = False,
+        nested: bool = False,
+    ) -> str:
         """Return the expression that turns ``value`` into its other form.
 
         ``path`` names the value inside the record; ``inline`` keeps bytes and tensors in the
-        array: where an integer may stand, the index of a frame cannot.
+        array: where an integer may stand, the index of a frame cannot. An expression ``nested``
+        in another is not for a container.
         """
-        if isinstance(type_, model.NullableType):
-            inner = self.expression(value, type_.item, path, inline)
-            return f"None if {value} is None else {flat(inner)}"
-        if isinstance(type_, model.BytesType):
-            limit = "" if type_.max_len is None else f", {type_.max_len}"
-            frames = "None" if inline else "frames"
-            return (
-                f"{self.context.wire(f'{self.verb}_bytes')}({value}, {frames}{limit})"
-            )
-        if isinstance(type_, model.TensorType):
-            return self._tensor(value, type_, inline)
-        if isinstance(type_, model.StructType):
-            return self.record_call(value, type_)
-        if isinstance(type_, model.MessageType):
-            return self.message_set(value, (type_,))
-        if isinstance(type_, model.UnionType):
-            refs = tuple(
-                each for each in type_.options if isinstance(each, model.MessageType)
-            )
-            if len(refs) == len(type_.options):
-                return self.message_set(value, refs)
-            return self._helper(value, type_, path, inline)
-        if isinstance(type_, model.AnyType):
-            return f"{self.context.wire('as_plain')}({value})"
-        if isinstance(type_, model.TupleType):
-            return self._helper(value, type_, path, inline)
-        if isinstance(type_, (model.ListType, model.DictType)):
-            if self.checker.is_plain(type_, inline) or self.checker.is_single(type_):
+        names = self.module.names
+        frames = "None" if inline else "frames"
+        match type_:
+            case model.NullableType():
+                inner = self.expression(value, type_.item, path, inline, nested)
+                return f"None if {value} is None else {inner}"
+            case model.BytesType():
+                return (
+                    f"{names[f'{self.verb}_bytes']}({value}, {frames}{_limit(type_)})"
+                )
+            case model.TensorType():
+                return self._tensor(value, type_, frames)
+            case model.StructType():
+                return self._record(value, type_)
+            case model.MessageType():
+                return self.message(value, (type_,))
+            case model.UnionType() if messages := _only_messages(type_):
+                return self.message(value, messages)
+            case model.AnyType():
+                return f"{names['as_plain']}({value})"
+            case model.ListType() | model.DictType():
+                if nested or self.is_checked(type_, inline):
+                    return self._helper(value, type_, path, inline)
+                name = names[
+                    "as_list" if isinstance(type_, model.ListType) else "as_dict"
+                ]
+                items = f"{name}({value}{_limit(type_)})"
+                return self._comprehension(items, type_, path, inline)
+            case model.UnionType() | model.TupleType():
                 return self._helper(value, type_, path, inline)
-            return self._comprehension(value, type_, path, inline)
-        return self.scalar(value, type_)
+        return self._scalar(value, type_)
+
+    def message(self, value: str, refs: tuple[model.MessageType, ...]) -> str:
+        """Return the expression of a message that is one of ``refs``."""
+        table = self.module.dispatch(self.verb, refs)
+        # What is no list either has no item 0 or is refused by the decoder it leads to.
+        key = f"type({value})" if self.encoding else f"{value}[0]"
+        depth = self._depth(self.module.schema.message(refs[0]))
+        return f"{table}[{key}]({', '.join([value, 'frames', *depth])})"
+
+    def _record(self, value: str, ref: model.StructType) -> str:
+        record = self.module.schema.record(ref)
+        frames = ["frames"] if self.module.facts.needs_frames(record) else []
+        function = self.module.function(self.verb, ref)
+        return f"{function}({', '.join([value, *frames, *self._depth(record)])})"
+
+    def _depth(self, callee: model.Record) -> list[str]:
+        """What a recursive record hands on; the others let their callee start afresh."""
+        has_depth = self.is_recursive and self.module.facts.has_depth(callee)
+        return ["depth - 1"] if has_depth else []
+
+    def _scalar(self, value: str, type_: Type) -> str:
+        names = self.module.names
+        match type_:
+            case model.EnumType():
+                cls = self.module.class_name(type_)
+                if self.encoding:
+                    return f"{names['as_member']}({value}, {cls})"
+                unknown = self.module.schema.enum(type_).unknown
+                spare = "" if unknown is None else f", {cls}.{unknown}"
+                table = self.module.members_by_number(type_)
+                return f"{names['decode_member']}({value}, {table}{spare})"
+            case model.StrType():
+                return f"{names['as_str']}({value}{_limit(type_)})"
+            case model.IntType():
+                low, high = self.checker.int_limits(type_)
+                return f"{names['as_int']}({value}, {low}, {high})"
+            case model.FloatType():
+                finite = ", finite=True" if type_.finite else ""
+                if type_.bits == 64:
+                    return f"{names['as_float']}({value}{finite})"
+                name = "encode_f32" if self.encoding else "as_f32"
+                return f"{names[name]}({value}{finite})"
+        return f"{names['as_bool']}({value})"
 
     def _comprehension(
         self,
-        value: str,
+        items: str,
         type_: model.ListType | model.DictType,
         path: tuple[str, ...],
         inline: bool,
-    ) -> Text:
-        limit = "" if type_.max_len is None else f", {type_.max_len}"
+    ) -> str:
+        """Return the expression of a list or dict whose class and size are tested."""
         if isinstance(type_, model.ListType):
-            items = f"{self.context.wire('as_list')}({value}{limit})"
-            item = self.expression("item", type_.item, (*path, "item"), inline)
-            return comprehension("[", flat(item), f"for item in {items}", "]")
-        items = f"{self.context.wire('as_dict')}({value}{limit}).items()"
-        key = self.expression("key", type_.key, (*path, "key"), True)
-        item = self.expression("item", type_.value, (*path, "value"), inline)
-        element = f"{flat(key)}: {flat(item)}"
-        return comprehension("{", element, f"for key, item in {items}", "}")
+            item = self.expression("item", type_.item, (*path, "item"), inline, True)
+            return f"[{item} for item in {items}]"
+        key = self.expression("key", type_.key, (*path, "key"), True, True)
+        item = self.expression("item", type_.value, (*path, "value"), inline, True)
+        return f"{{{key}: {item} for key, item in {items}.items()}}"
 
-    def _tensor(self, value: str, type_: model.TensorType, inline: bool) -> str:
-        frames = "None" if inline else "frames"
-        limits = "" if type_.max_len is None else f", max_len={type_.max_len}"
+    def _tensor(self, value: str, type_: model.TensorType, frames: str) -> str:
+        limit = "" if type_.max_len is None else f", max_len={type_.max_len}"
         sizes = [dim if isinstance(dim, int) else None for dim in type_.dims or ()]
-        fixed = any(size is not None for size in sizes)
-        if type_.is_vector and not fixed:
-            dtype = self.context.dtype(type_.dtype)
-            name = self.context.tensors(f"{self.verb}_vector")
-            return f"{name}({value}, {dtype}, {frames}{limits})"
-        if type_.dims is None:
-            shape = "None"
-        else:
-            shape = f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
+        shape = "None" if type_.dims is None else tuple_text(map(str, sizes))
         if type_.dtype == "any":
-            name = self.context.tensors(f"{self.verb}_any_tensor")
-            return f"{name}({value}, {shape}, {frames}{limits})"
-        dtype = self.context.dtype(type_.dtype)
-        name = self.context.tensors(f"{self.verb}_tensor")
-        return f"{name}({value}, {dtype}, {shape}, {frames}{limits})"
+            kind, arguments = "any_tensor", [value, shape, frames]
+        elif type_.is_vector and sizes == [None]:
+            kind, arguments = "vector", [value, self.module.dtype(type_.dtype), frames]
+        else:
+            dtype = self.module.dtype(type_.dtype)
+            kind, arguments = "tensor", [value, dtype, shape, frames]
+        function = self.module.names[f"{self.verb}_{kind}"]
+        return f"{function}({', '.join(arguments)}{limit})"
 
     def _helper(
         self, value: str, type_: Type, path: tuple[str, ...], inline: bool
     ) -> str:
-        """Write a helper function for a value and return the call of it."""
-        context = self.context
-        any_ = context.names.use("typing", "Any")
-        parts = (f"_{self.verb}d", snake_case(self.record.name), *path)
-        name = context.unique("_".join(parts))
-        parameters, arguments = [f"value: {any_}"], [value]
-        if context.needs_frames(self.record):
-            parameters.append(f"frames: {self.frames_class()} | None")
+        """Make a helper function for a value and return the call of it."""
+        parts = (f"_{self.verb}", snake_case(self.record.name), *path)
+        name = self.module.unique("_".join(parts))
+        parameters, arguments = [f"value: {self.module.names['Any']}"], [value]
+        if self.needs_frames:
+            parameters += self.frames_parameter()
             arguments.append("frames")
-        if context.is_recursive(self.record):
+        if self.is_recursive:
             parameters.append("depth: int")
             arguments.append("depth")
         place = len(self.helpers)
-        self.helpers.append("")
-        code, checker = self.code, self.checker
-        self.code = Code()
-        self.checker = Checker(context, self.code, self.encoding)
-        self.code.statement(
-            "", bracket(f"def {name}(", parameters, ")"), f" -> {any_}:"
+        self.helpers.append(None)
+        outer, self.checker = self.checker, Checker(self.module, self.encoding)
+        check, misfit, result, branches = None, "", "", []
+        if self.is_checked(type_, inline):
+            check = self.checker.check("value", type_)
+            is_single = self.checker.is_single(type_)
+            result = f"{self.module.names['Single']}(value)" if is_single else "value"
+        elif isinstance(type_, model.UnionType):
+            branches = self._branches(type_, path)
+        elif isinstance(type_, model.TupleType):
+            cls = self.checker.class_of(type_)
+            misfit = f"type(value) is not {cls} or len(value) != {len(type_.items)}"
+            result = self._tuple(type_, path, inline)
+        else:
+            result = self.expression("value", type_, path, inline)
+        self.checker = outer
+        self.helpers[place] = HelperView(
+            name, ", ".join(parameters), check, misfit, result, tuple(branches)
         )
-        with self.code.indented():
-            if self.checker.is_plain(type_, inline) or self.checker.is_single(type_):
-                self.checker.check("value", type_)
-                single = self.checker.is_single(type_)
-                self.code.line(
-                    f"return {context.wire('Single')}(value)"
-                    if single
-                    else "return value"
-                )
-            elif isinstance(type_, model.TupleType):
-                self.tuple_body(self.code, type_, path, inline)
-            else:
-                assert isinstance(type_, model.UnionType)
-                self._union_body(type_, path)
-        self.helpers[place] = "\n".join(self.code.lines)
-        self.code, self.checker = code, checker
         return f"{name}({', '.join(arguments)})"
 
-    def _union_body(self, type_: model.UnionType, path: tuple[str, ...]) -> None:
-        """Write a branch for each alternative; messages among them share one."""
-        refs = tuple(
-            each for each in type_.options if isinstance(each, model.MessageType)
-        )
-        for option in type_.options:
+    def _tuple(
+        self, type_: model.TupleType, path: tuple[str, ...], inline: bool
+    ) -> str:
+        items = [
+            self.expression(f"value[{index}]", item, (*path, str(index)), inline, True)
+            for index, item in enumerate(type_.items)
+        ]
+        return f"[{', '.join(items)}]" if self.encoding else tuple_text(items)
+
+    def _branches(
+        self, type_: model.UnionType, path: tuple[str, ...]
+    ) -> list[BranchView]:
+        """Return a branch for each alternative; messages among them share one."""
+        options = type_.options
+        refs = tuple(each for each in options if isinstance(each, model.MessageType))
+        branches: list[BranchView] = []
+        for option in options:
             if isinstance(option, model.MessageType) and option != refs[0]:
                 continue
-            self.code.line(f"if {self.option_test(option, refs)}:")
-            with self.code.indented():
-                if isinstance(option, model.MessageType):
-                    result: Text = self.message_set("value", refs)
-                elif self.checker.is_plain(option, inline=True):
-                    self.checker.check("value", option, known=True)
-                    result = "value"
-                else:
-                    segment = model.spell(option).partition("[")[0]
-                    result = self.expression(
-                        "value", option, (*path, snake_case(segment)), True
-                    )
-                self.code.statement("return ", result)
-        self.code.line(f"raise {self.context.frames('Unfit')}")
+            check = None
+            if isinstance(option, model.MessageType):
+                result = self.message("value", refs)
+            elif self.checker.is_plain(option, inline=True):
+                check, result = self.checker.known("value", option), "value"
+            else:
+                segment = snake_case(model.spell(option).partition("[")[0])
+                check, result = self._option(option, (*path, segment))
+            branches.append(BranchView(self._option_test(option, refs), check, result))
+        return branches
 
-    @abstractmethod
-    def option_test(self, option: Type, refs: tuple[model.MessageType, ...]) -> str:
+    def _option(self, option: Type, path: tuple[str, ...]) -> tuple[Check | None, str]:
+        """Return what else is tested of a value of an alternative, and its other form."""
+        match option:
+            case model.TupleType():
+                misfit = f"len(value) != {len(option.items)}"
+                return ScalarCheck(misfit), self._tuple(option, path, True)
+            case model.ListType() | model.DictType():
+                limit = option.max_len
+                check = None if limit is None else ScalarCheck(f"len(value) > {limit}")
+                return check, self._comprehension("value", option, path, True)
+        return None, self.expression("value", option, path, inline=True)
+
+    def _option_test(self, option: Type, refs: tuple[model.MessageType, ...]) -> str:
         """Return the condition that `value` is of an alternative; ``refs`` are its messages."""
+        if self.encoding and isinstance(option, model.MessageType):
+            return f"type(value) in {self.module.dispatch('encode', refs)}"
+        if self.encoding and isinstance(option, model.TensorType):
+            is_any = option.dtype == "any"
+            dtype = "None" if is_any else self.module.dtype(option.dtype)
+            rank = None if option.dims is None else len(option.dims)
+            return f"{self.module.names['is_tensor']}(value, {dtype}, {rank})"
+        return self.checker.class_test("value", option)
 
-    @abstractmethod
-    def frames_class(self) -> str:
-        """Spell the class of the frames parameter."""
+
+def _only_messages(type_: model.UnionType) -> tuple[model.MessageType, ...]:
+    """Return the alternatives of a union of messages, nothing for other unions."""
+    refs = tuple(each for each in type_.options if isinstance(each, model.MessageType))
+    return refs if len(refs) == len(type_.options) else ()
+
+
+def _limit(type_: Type) -> str:
+    max_len = getattr(type_, "max_len", None)
+    return "" if max_len is None else f", {max_len}"

@@ -1,0 +1,214 @@
+"""Views of encoders and decoders: straight-line functions between objects and arrays of slots.
+
+They test every value for exactly the type and range that its field declares. Whatever fails a
+test raises `Unfit`, and the runtime's table codec then either converts the value (a numpy
+scalar in a list, a subclass) or says where it does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from msgen.codegen.emit.facts import shared_symbols, takes_nil, without_nil
+from msgen.codegen.schema import model
+
+from .checks import Check
+from .classes import is_keyword_only
+from .module import Module, local_name
+from .types import tuple_text, value_text
+from .values import HelperView, Values
+
+
+@dataclass(frozen=True)
+class FieldCode:
+    """What a function does with one field.
+
+    Attributes:
+        kind: `number`: of its class or converted, and within its limits; `scalar`: of its class, or
+            nil for the default; `checked`: looked through and left as it is; `converted`: made by
+            ``expression``; `nullable`: so made where it is not None.
+        local: the variable that holds the value.
+        source: where an encoder takes it from, `msg.uid`.
+        declared: `: Any` where a type checker would take a test for one that always holds.
+        cls: the class of a number or scalar.
+        limits: the condition that it is out of range, empty where each will do.
+        default: what a decoder puts where the slot holds ``absent``; empty without a default.
+    """
+
+    kind: str
+    local: str
+    source: str = ""
+    declared: str = ""
+    cls: str = ""
+    limits: str = ""
+    check: Check | None = None
+    expression: str = ""
+    default: str = ""
+    absent: str = "None"
+
+
+@dataclass(frozen=True)
+class FunctionView:
+    """The encoder or decoder of a record.
+
+    Attributes:
+        argument: the object to encode, or what a decoder has made: `msg` or `struct`.
+        parameters: those behind the first, each with a comma before it.
+        slots: an encoder's result; the variables that a decoder spreads the array over.
+        padding: what stands for the last slots where an older writer wrote none.
+        arguments: of the class, for the object that a decoder makes.
+        sizes_differ: the condition that a dimension symbol has two sizes, where a look at the
+            fields' own tensors tells.
+        sizes_check: the call that finds out elsewhere.
+    """
+
+    name: str
+    cls: str
+    argument: str
+    parameters: str
+    is_message: bool
+    is_recursive: bool
+    fields: tuple[FieldCode, ...]
+    slots: tuple[str, ...]
+    padding: str
+    arguments: str
+    sizes_differ: str
+    sizes_check: str
+    helpers: tuple[HelperView, ...]
+
+
+def function_view(module: Module, record: model.Record, encoding: bool) -> FunctionView:
+    """Return the encoder or the decoder of a record."""
+    values = Values(module, record, encoding)
+    is_message = isinstance(record, model.Message)
+    argument = "msg" if is_message or not encoding else "struct"
+    parameters = values.frames_parameter() if values.needs_frames else []
+    if module.facts.has_depth(record):
+        parameters.append(f"depth: int = {module.names['MAX_DEPTH']}")
+    fields = [
+        _encoded(values, field, argument) if encoding else _decoded(values, field)
+        for field in record.live_fields
+    ]
+    padding = [_padding(module, f) for f in record.fields if f.since > 1]
+    return FunctionView(
+        module.function(values.verb, record.type),
+        record.name,
+        argument,
+        "".join(f", {each}" for each in parameters),
+        is_message,
+        values.is_recursive,
+        tuple(fields),
+        tuple(_encoded_slots(values) if encoding else _decoded_slots(record)),
+        f", {tuple_text(padding)}" if padding else "",
+        _arguments(record),
+        *_symbols(module, record, argument),
+        tuple(filter(None, values.helpers)),
+    )
+
+
+def _encoded_slots(values: Values) -> Iterator[str]:
+    """Yield what an encoder returns: the tag, and each field's variable."""
+    record = values.record
+    if isinstance(record, model.Message):
+        yield str(record.tag)
+    for field in record.fields:
+        local = local_name(field.name)
+        if field.removed:
+            yield "None"
+        elif values.checker.is_single(field.type):
+            yield f"{values.module.names['Single']}({local})"
+        else:
+            yield local
+
+
+def _decoded_slots(record: model.Record) -> Iterator[str]:
+    """Yield the variables that a decoder spreads an array over."""
+    if isinstance(record, model.Message):
+        yield "tag"
+    for field in record.fields:
+        yield "_" if field.removed else local_name(field.name)
+
+
+def _encoded(values: Values, field: model.Field, argument: str) -> FieldCode:
+    """Return the code of a field to be encoded."""
+    local, type_ = local_name(field.name), field.type
+    source = f"{argument}.{field.name}"
+    kinds = (model.BoolType, model.EnumType)
+    is_final = any(isinstance(part, kinds) for part in model.walk(type_))
+    declared = f": {values.module.names['Any']}" if is_final else ""
+    if isinstance(type_, (model.IntType, model.FloatType, model.BoolType)):
+        tests = values.checker.scalar_tests(local, type_) or []
+        cls = values.checker.class_of(type_)
+        return FieldCode("number", local, source, declared, cls, " or ".join(tests[1:]))
+    if values.is_checked(type_):
+        check = values.checker.check(local, type_)
+        return FieldCode("checked", local, source, declared, check=check)
+    if isinstance(type_, model.NullableType):
+        declared = f": {values.module.names['Any']}"
+        text = values.expression(local, type_.item, (field.name,))
+        return FieldCode("nullable", local, source, declared, expression=text)
+    text = values.expression(source, type_, (field.name,))
+    return FieldCode("converted", local, expression=text)
+
+
+def _decoded(values: Values, field: model.Field) -> FieldCode:
+    """Return the code of a field to be decoded."""
+    module, local, type_ = values.module, local_name(field.name), field.type
+    default, absent = "", "None"
+    if field.default is not None:
+        value = field.default.value
+        if not takes_nil(type_):
+            default = value_text(module, value, type_)
+        elif field.since > 1 and value is not None:
+            default = value_text(module, value, type_)
+            absent = module.names["MISSING"]
+    if values.checker.is_plain(type_):
+        tests = values.checker.scalar_tests(local, type_)
+        if default and tests and absent == "None":
+            limits = " or ".join(tests[1:])
+            cls = values.checker.class_of(type_)
+            return FieldCode("scalar", local, cls=cls, limits=limits, default=default)
+        check = values.checker.check(local, type_)
+        return FieldCode("checked", local, check=check, default=default, absent=absent)
+    kind = "nullable" if isinstance(type_, model.NullableType) else "converted"
+    text = values.expression(local, without_nil(type_), (field.name,))
+    return FieldCode(kind, local, expression=text, default=default, absent=absent)
+
+
+def _padding(module: Module, field: model.Field) -> str:
+    """The slot to put where an older writer wrote none: nil, unless nil is a value."""
+    assert field.default is not None
+    is_value = takes_nil(field.type) and field.default.value is not None
+    return module.names["MISSING"] if is_value else "None"
+
+
+def _arguments(record: model.Record) -> str:
+    names = [field.name for field in record.live_fields]
+    if is_keyword_only(record):
+        return ", ".join(f"{name}={local_name(name)}" for name in names)
+    return ", ".join(map(local_name, names))
+
+
+def _symbols(module: Module, record: model.Record, argument: str) -> tuple[str, str]:
+    """Return the test that one symbol has one size, as a condition or as a call."""
+    shared = shared_symbols(record)
+    first: dict[str, str] = {}
+    tests: list[str] = []
+    for field in record.live_fields:
+        for part in model.walk(field.type):
+            dims = part.dims or () if isinstance(part, model.TensorType) else ()
+            for axis, dim in enumerate(dims):
+                if dim not in shared:
+                    continue
+                if part is not field.type:
+                    # Sizes inside nullables and containers: the table's own walk compares them.
+                    check = module.names["check_symbols"]
+                    table = module.records(module.group.name)
+                    return "", f"{check}({argument}, {table}[{record.name}])"
+                size = f"{argument}.{field.name}.shape[{axis}]"
+                if str(dim) in first:
+                    tests.append(f"{size} != {first[str(dim)]}")
+                else:
+                    first[str(dim)] = size
+    return " or ".join(tests), ""
