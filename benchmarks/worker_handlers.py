@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgen.runtime.worker.loop import InferenceHandler
+from msgen.runtime.worker import InferenceHandler
 
 
 class Null(InferenceHandler):

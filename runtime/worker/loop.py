@@ -10,7 +10,7 @@
 
 Rank 0 alone decides what a step is: what has come, whether the handler is called without messages
 because it has work left, whether it is the last one. It passes the step on before it decodes, so
-all ranks do the same work at the same time. The loop is the same in every rank; `worker_ends` has
+all ranks do the same work at the same time. The loop is the same in every rank; `step_io` has
 what differs.
 """
 
@@ -24,13 +24,11 @@ from msgen.runtime.codec.codec import Codec
 from msgen.runtime.errors import StepDecodeError
 
 from .clock import StepClock
-from .ends import WorkerEnd
-from .handler import InferenceHandler, WorkerContext
+from .events import RankEvents, StepFailed
+from .handler import InferenceHandler
 from .quarantine import Quarantine
-from .reports import Reporter, StepFailed
+from .step_io import StepIO
 from .steps import Step
-
-__all__ = ["InferenceHandler", "InferenceWorker", "WorkerContext"]
 
 
 class InferenceWorker:
@@ -38,36 +36,36 @@ class InferenceWorker:
 
     Args:
         handler: set up already.
-        end: where steps come from and replies go.
+        io: where steps come from and replies go.
         codec: of the requests.
         limit: messages of one call of the handler, at most; larger batches are handed over in
             several calls.
         stage: brings the tensors of a step's messages to the device.
-        quarantine: where messages go that are not valid.
+        quarantine: where messages go that are not valid; None on other ranks than rank 0.
         clock: notes the steps.
-        reporter: tells of pings and of errors that were answered.
+        events: is told of pings and of errors that were answered.
     """
 
     def __init__(
         self,
         handler: InferenceHandler,
-        end: WorkerEnd,
+        io: StepIO,
         codec: Codec[Any],
         *,
         limit: int,
         stage: Callable[[list[Any]], None],
-        quarantine: Quarantine,
+        quarantine: Quarantine | None,
         clock: StepClock,
-        reporter: Reporter,
+        events: RankEvents,
     ) -> None:
         self._handler = handler
-        self._end = end
+        self._io = io
         self._codec = codec
         self._limit = limit
         self._stage = stage
         self._quarantine = quarantine
         self._clock = clock
-        self._reporter = reporter
+        self._events = events
 
     def run(self) -> None:
         """Take steps until the last one.
@@ -78,11 +76,11 @@ class InferenceWorker:
         """
         last = False
         while not last:
-            step = self._end.next_step(self._handler.busy)
+            step = self._io.next_step(self._handler.busy)
             self._clock.begin(step.number)
             self._take(step)
             for token in step.pings:
-                self._reporter.pong(token)
+                self._events.pong(token)
             last = step.last
 
     def _take(self, step: Step) -> None:
@@ -96,7 +94,7 @@ class InferenceWorker:
             replies = []
         self._clock.end(len(messages), bad)
         try:
-            self._end.reply(replies)
+            self._io.reply(replies)
         except Exception as error:
             raise StepFailed(step.number, step.messages) from error
 
@@ -108,8 +106,9 @@ class InferenceWorker:
         except StepDecodeError as error:
             messages = error.messages
             bad = len(error.bad)
-            for _, frames, reason in error.bad:
-                self._quarantine.take(step.number, frames, reason)
+            if self._quarantine is not None:
+                for _, frames, reason in error.bad:
+                    self._quarantine.take(step.number, frames, reason)
         batch = self._codec.batch
         if batch is not None:
             for message in messages:
@@ -153,5 +152,5 @@ class InferenceWorker:
             replies = self._handler.on_error(messages, error)
         except BaseException as final:
             raise StepFailed(step.number, step.messages) from final
-        self._reporter.answered(step.number, error)
+        self._events.answered(step.number, error)
         return replies

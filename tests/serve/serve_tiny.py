@@ -11,7 +11,7 @@ import torch
 from msgen.generated import backend
 from msgen.generated.common import SamplingParams
 from msgen.generated.tokenizer import DetokenizeMsg
-from msgen.runtime.worker.loop import WorkerContext
+from msgen.runtime.worker import WorkerContext
 from safetensors.torch import save_file
 from serve import tensor_parallel
 from serve.engine import Engine

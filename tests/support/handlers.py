@@ -18,7 +18,7 @@ import torch
 import torch.distributed as dist
 from msgen.generated import backend, tokenizer
 from msgen.generated.common import SamplingParams
-from msgen.runtime.worker.loop import InferenceHandler, WorkerContext
+from msgen.runtime.worker import InferenceHandler, WorkerContext
 
 TROUBLE = 13
 """The number of a request that makes trouble."""

@@ -16,10 +16,32 @@ from msgen.runtime.queues.blocking import ZmqPushQueue
 
 from .requests import RequestQueue
 from .steps import Step, unpack_step
-from .stop_request import StopRequest
 
 
-class WorkerEnd(Protocol):
+class StopRequest:
+    """Tells rank 0 to stop, which looks at it before each step, and ten times a second while idle.
+
+    Another thread or a signal's handler sets it.
+
+    Attributes:
+        asked: whether it is to stop once its work is done.
+        at_once: whether it is to stop after the current step.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.at_once = False
+
+    def drain(self) -> None:
+        """Ask for a stop when nothing is left to do."""
+        self.asked = True
+
+    def stop(self) -> None:
+        """Ask for a stop after the current step."""
+        self.at_once = self.asked = True
+
+
+class StepIO(Protocol):
     """What the worker's loop needs of its surroundings."""
 
     def next_step(self, busy: bool) -> Step:
@@ -33,50 +55,13 @@ class WorkerEnd(Protocol):
         """Send what the handler replied."""
 
 
-class Others(Protocol):
-    """How rank 0 reaches the other ranks."""
-
-    def send(self, step: Step) -> None:
-        """Give them a step."""
-
-    def look(self) -> None:
-        """Raise if one of them is gone."""
-
-
-class NoOthers:
-    """Rank 0 is alone."""
-
-    def send(self, step: Step) -> None:
-        pass
-
-    def look(self) -> None:
-        pass
-
-
-class Broadcast:
-    """The other ranks get each step by broadcast.
-
-    Args:
-        publisher: its end.
-    """
-
-    def __init__(self, publisher: StepPublisher[Any]) -> None:
-        self._publisher = publisher
-
-    def send(self, step: Step) -> None:
-        self._publisher.put_raw([step.pack_word(), *step.messages])
-
-    def look(self) -> None:
-        self._publisher.check()
-
-
 class FirstRank:
     """Rank 0: it decides what a step is.
 
     Args:
         requests: where messages come from.
         replies: where replies go.
-        others: the other ranks.
+        publisher: gives the other ranks each step; None where there are none.
         stop: what ends it.
         limit: messages of a step, at most.
         refuse: is told of a message that cannot even be passed on.
@@ -86,14 +71,14 @@ class FirstRank:
         self,
         requests: RequestQueue[Any],
         replies: ZmqPushQueue[Any],
-        others: Others,
+        publisher: StepPublisher[Any] | None,
         stop: StopRequest,
         limit: int,
         refuse: Callable[[int, DecodeError], None],
     ) -> None:
         self._requests = requests
         self._replies = replies
-        self._others = others
+        self._publisher = publisher
         self._stop = stop
         self._limit = limit
         self._refuse = refuse
@@ -103,27 +88,20 @@ class FirstRank:
         requests, stop, limit = self._requests, self._stop, self._limit
         taken = requests.take(limit, not (busy or stop.asked))
         while not (taken or busy or stop.asked or requests.pings or requests.refused):
-            self._others.look()
+            if self._publisher is not None:
+                self._publisher.check()
             taken = requests.take(limit, True)
-        if requests.refused:
-            self._refuse_all()
-        last = stop.at_once or (stop.asked and not (taken or busy))
-        step = Step(self._number, taken, busy, last, self._pings())
-        self._number += 1
-        self._others.send(step)
-        return step
-
-    def _pings(self) -> Sequence[bytes]:
-        pings = self._requests.pings
-        if not pings:
-            return ()
-        self._requests.pings = []
-        return pings
-
-    def _refuse_all(self) -> None:
-        for error in self._requests.refused:
+        for error in requests.refused:
             self._refuse(self._number, error)
-        self._requests.refused.clear()
+        requests.refused.clear()
+        pings = tuple(requests.pings)
+        requests.pings.clear()
+        last = stop.at_once or (stop.asked and not (taken or busy))
+        step = Step(self._number, taken, busy, last, pings)
+        self._number += 1
+        if self._publisher is not None:
+            self._publisher.put_raw([step.pack_head(), *step.messages])
+        return step
 
     def reply(self, replies: Sequence[Any]) -> None:
         if len(replies) == 1:
