@@ -18,8 +18,9 @@ from msgen.generated.tokenizer import DetokenizeMsg, FinishMsg, PongMsg
 from msgen.runtime.worker import InferenceHandler, WorkerContext
 from torch import Tensor
 
-from . import llama, sampling, tensor_parallel
-from .kv_cache import KVCache, batch_of
+from ..model import llama, tensor_parallel
+from ..model.kv_cache import KVCache, batch_of
+from . import sampling
 from .scheduler import Request, Scheduler
 
 
