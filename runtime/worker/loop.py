@@ -17,6 +17,7 @@ what differs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from msgen.runtime.broadcast.steps import decode_messages
@@ -31,6 +32,7 @@ from .step_io import StepIO
 from .steps import Step
 
 
+@dataclass(eq=False)
 class InferenceWorker:
     """Runs a handler in one rank.
 
@@ -46,26 +48,15 @@ class InferenceWorker:
         events: is told of pings and of errors that were answered.
     """
 
-    def __init__(
-        self,
-        handler: InferenceHandler,
-        io: StepIO,
-        codec: Codec[Any],
-        *,
-        limit: int,
-        stage: Callable[[list[Any]], None],
-        quarantine: Quarantine | None,
-        clock: StepClock,
-        events: RankEvents,
-    ) -> None:
-        self._handler = handler
-        self._io = io
-        self._codec = codec
-        self._limit = limit
-        self._stage = stage
-        self._quarantine = quarantine
-        self._clock = clock
-        self._events = events
+    handler: InferenceHandler
+    io: StepIO
+    codec: Codec[Any]
+    _: KW_ONLY
+    limit: int
+    stage: Callable[[list[Any]], None]
+    quarantine: Quarantine | None
+    clock: StepClock
+    events: RankEvents
 
     def run(self) -> None:
         """Take steps until the last one.
@@ -76,40 +67,40 @@ class InferenceWorker:
         """
         last = False
         while not last:
-            step = self._io.next_step(self._handler.busy)
-            self._clock.begin(step.number)
+            step = self.io.next_step(self.handler.busy)
+            self.clock.begin(step.number)
             self._take(step)
             for token in step.pings:
-                self._events.pong(token)
+                self.events.pong(token)
             last = step.last
 
     def _take(self, step: Step) -> None:
         messages, bad = self._decode(step)
-        self._stage(messages)
-        if len(messages) > self._limit:
+        self.stage(messages)
+        if len(messages) > self.limit:
             replies = self._call_in_parts(step, messages)
         elif messages or step.busy:
             replies = self._call(step, messages)
         else:
             replies = []
-        self._clock.end(len(messages), bad)
+        self.clock.end(len(messages), bad)
         try:
-            self._io.reply(replies)
+            self.io.reply(replies)
         except Exception as error:
             raise StepFailed(step.number, step.messages) from error
 
     def _decode(self, step: Step) -> tuple[list[Any], int]:
         """Return the valid messages of a step, batches opened, and how many are not valid."""
         try:
-            messages = decode_messages(self._codec, step.number, step.messages)
+            messages = decode_messages(self.codec, step.number, step.messages)
             bad = 0
         except StepDecodeError as error:
             messages = error.messages
             bad = len(error.bad)
-            if self._quarantine is not None:
+            if self.quarantine is not None:
                 for _, frames, reason in error.bad:
-                    self._quarantine.take(step.number, frames, reason)
-        batch = self._codec.batch
+                    self.quarantine.take(step.number, frames, reason)
+        batch = self.codec.batch
         if batch is not None:
             for message in messages:
                 if type(message) is batch:
@@ -117,7 +108,7 @@ class InferenceWorker:
         return messages, bad
 
     def _open_batches(self, messages: list[Any]) -> list[Any]:
-        batch = self._codec.batch
+        batch = self.codec.batch
         opened: list[Any] = []
         for message in messages:
             if type(message) is batch:
@@ -128,13 +119,13 @@ class InferenceWorker:
 
     def _call_in_parts(self, step: Step, messages: list[Any]) -> list[Any]:
         replies: list[Any] = []
-        for start in range(0, len(messages), self._limit):
-            replies += self._call(step, messages[start : start + self._limit])
+        for start in range(0, len(messages), self.limit):
+            replies += self._call(step, messages[start : start + self.limit])
         return replies
 
     def _call(self, step: Step, messages: list[Any]) -> list[Any]:
         try:
-            replies = self._handler.step(messages)
+            replies = self.handler.step(messages)
         except Exception as error:
             replies = self._answer(step, messages, error)
         except BaseException as error:
@@ -149,8 +140,8 @@ class InferenceWorker:
 
     def _answer(self, step: Step, messages: list[Any], error: Exception) -> list[Any]:
         try:
-            replies = self._handler.on_error(messages, error)
+            replies = self.handler.on_error(messages, error)
         except BaseException as final:
             raise StepFailed(step.number, step.messages) from final
-        self._events.answered(step.number, error)
+        self.events.answered(step.number, error)
         return replies

@@ -24,7 +24,9 @@ from msgen.runtime.codec.arena import ALIGNMENT
 from msgen.runtime.codec.codec import Codec
 
 MAX_STAGING_BYTES = 256 << 20
-"""Bytes of each of the two pinned buffers, at most; a step that has more is copied in parts."""
+"""Bytes of each of the two pinned buffers, at most: pinned memory is taken from all other processes.
+
+A step that has more is copied in parts."""
 
 _LEAST_BYTES = 1 << 20
 """A first buffer has room for the prompts of an ordinary step, so that it seldom grows."""

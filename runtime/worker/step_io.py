@@ -7,6 +7,7 @@ it came, before it decodes anything itself, and sends the replies. Every other r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from msgen.runtime.broadcast.publisher import StepPublisher
@@ -55,6 +56,7 @@ class StepIO(Protocol):
         """Send what the handler replied."""
 
 
+@dataclass(eq=False)
 class FirstRank:
     """Rank 0: it decides what a step is.
 
@@ -67,49 +69,41 @@ class FirstRank:
         refuse: is told of a message that cannot even be passed on.
     """
 
-    def __init__(
-        self,
-        requests: RequestQueue[Any],
-        replies: ZmqPushQueue[Any],
-        publisher: StepPublisher[Any] | None,
-        stop: StopRequest,
-        limit: int,
-        refuse: Callable[[int, DecodeError], None],
-    ) -> None:
-        self._requests = requests
-        self._replies = replies
-        self._publisher = publisher
-        self._stop = stop
-        self._limit = limit
-        self._refuse = refuse
-        self._number = 0
+    requests: RequestQueue[Any]
+    replies: ZmqPushQueue[Any]
+    publisher: StepPublisher[Any] | None
+    stop: StopRequest
+    limit: int
+    refuse: Callable[[int, DecodeError], None]
+    _number: int = field(default=0, init=False)
 
     def next_step(self, busy: bool) -> Step:
-        requests, stop, limit = self._requests, self._stop, self._limit
+        requests, stop, limit = self.requests, self.stop, self.limit
         taken = requests.take(limit, not (busy or stop.asked))
         while not (taken or busy or stop.asked or requests.pings or requests.refused):
-            if self._publisher is not None:
-                self._publisher.check()
+            if self.publisher is not None:
+                self.publisher.check()
             taken = requests.take(limit, True)
         for error in requests.refused:
-            self._refuse(self._number, error)
+            self.refuse(self._number, error)
         requests.refused.clear()
         pings = tuple(requests.pings)
         requests.pings.clear()
         last = stop.at_once or (stop.asked and not (taken or busy))
         step = Step(self._number, taken, busy, last, pings)
         self._number += 1
-        if self._publisher is not None:
-            self._publisher.put_raw([step.pack_head(), *step.messages])
+        if self.publisher is not None:
+            self.publisher.put_raw([step.pack_head(), *step.messages])
         return step
 
     def reply(self, replies: Sequence[Any]) -> None:
         if len(replies) == 1:
-            self._replies.put(replies[0])
+            self.replies.put(replies[0])
         elif replies:
-            self._replies.put_many(replies)
+            self.replies.put_many(replies)
 
 
+@dataclass(eq=False)
 class OtherRank:
     """Any other rank: it follows.
 
@@ -117,11 +111,10 @@ class OtherRank:
         subscriber: its end of the broadcast.
     """
 
-    def __init__(self, subscriber: StepSubscriber[Any]) -> None:
-        self._subscriber = subscriber
+    subscriber: StepSubscriber[Any]
 
     def next_step(self, busy: bool) -> Step:
-        return unpack_step(self._subscriber.get_raw())
+        return unpack_step(self.subscriber.get_raw())
 
     def reply(self, replies: Sequence[Any]) -> None:
         pass

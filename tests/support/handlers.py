@@ -241,11 +241,11 @@ class Answering(Troubled):
 
 
 class NoHandler:
-    """Is none."""
+    """Does not derive from InferenceHandler."""
 
 
 class Nested(Echo):
-    """Has a process of its own, which does not look after its parent."""
+    """Starts a process that would outlive it."""
 
     def setup(self, context: WorkerContext) -> None:
         super().setup(context)

@@ -35,7 +35,7 @@ class PoolOptions:
         ranks: how many processes.
         device: `cpu`, or `cuda` for one GPU a rank.
         max_step_messages: messages of one call of the handler, at most.
-        ready_timeout: seconds until all ranks must be ready; models take minutes to load.
+        ready_timeout: seconds until all ranks must be ready.
         step_timeout: seconds that a step may take; None for ever.
         reply_timeout: seconds that replies may wait while their queue is full; None for ever.
         stop_timeout: seconds that the ranks get to stop in order.
@@ -62,10 +62,13 @@ class PoolOptions:
     options: Mapping[str, Any] | None = None
     ranks: int = 1
     device: str = "cpu"
+    # Bounds the work of a step: what comes in a burst is taken in further steps.
     max_step_messages: int = 64
+    # The largest models take minutes to load.
     ready_timeout: float = 300.0
     step_timeout: float | None = None
     reply_timeout: float | None = None
+    # Service managers kill after 90: this leaves them out of it.
     stop_timeout: float = 30.0
     dead_letters: str | os.PathLike[str] | None = None
     dead_letter_bytes: int = DEAD_LETTER_BYTES

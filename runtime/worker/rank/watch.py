@@ -21,9 +21,8 @@ from .guardian import open_process
 DRAIN = b"drain"
 STOP = b"stop"
 
-_LOOK_EVERY_S = (
-    0.5  # Where the system has no descriptors of processes: orphans end that soon.
-)
+_LOOK_EVERY_S = 0.5
+"""Where the system has no descriptors of processes, a rank outlives its parent by that at most."""
 
 
 class Watch:
