@@ -17,7 +17,7 @@ from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
 from msgen.runtime.sockets import ipc_address
 
 PROCESSES = multiprocessing.get_context("spawn")
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0  # Processes import torch first, which takes seconds.
 WORLD_SIZE = 3
 
 
@@ -49,7 +49,7 @@ def described(msg: backend.BackendMsg) -> str:
 def send(addr: str, sizes: list[int]) -> None:
     """The tokenizer's process: requests of these sizes, then the order to exit."""
     with ZmqPushQueue(
-        addr, create=False, codec=backend.CODEC, timeout=PATIENCE_S
+        addr, create=False, codec=backend.CODEC, timeout=TIMEOUT_S
     ) as queue:
         for uid, tokens in enumerate(sizes):
             ids = torch.arange(tokens, dtype=torch.int32)
@@ -61,7 +61,7 @@ def show_queues(run: str) -> None:
     """Messages with tensors from one process to another."""
     addr = ipc_address(backend.CODEC.group, run)
     with ZmqPullQueue(
-        addr, create=True, codec=backend.CODEC, timeout=PATIENCE_S
+        addr, create=True, codec=backend.CODEC, timeout=TIMEOUT_S
     ) as queue:
         process = PROCESSES.Process(target=send, args=(addr, [3, 1_000, 100_000]))
         process.start()
@@ -77,7 +77,7 @@ def follow(addr: str, rank: int, result: Connection) -> None:
     """The process of a rank above 0: takes steps until the order to exit."""
     lines = []
     with StepSubscriber(
-        addr, backend.CODEC, rank, WORLD_SIZE, timeout=PATIENCE_S
+        addr, backend.CODEC, rank, WORLD_SIZE, timeout=TIMEOUT_S
     ) as steps:
         exiting = False
         while not exiting:
@@ -97,11 +97,9 @@ def show_broadcast(run: str) -> None:
         processes.append(PROCESSES.Process(target=follow, args=(steps, rank, result)))
     with (
         ZmqPullQueue(
-            requests, create=True, codec=backend.CODEC, timeout=PATIENCE_S
+            requests, create=True, codec=backend.CODEC, timeout=TIMEOUT_S
         ) as queue,
-        StepPublisher(
-            steps, backend.CODEC, WORLD_SIZE, timeout=PATIENCE_S
-        ) as publisher,
+        StepPublisher(steps, backend.CODEC, WORLD_SIZE, timeout=TIMEOUT_S) as publisher,
     ):
         for process in processes:
             process.start()

@@ -21,13 +21,7 @@ from typing import Any
 
 from msgen.runtime.pool.pool import WorkerPool
 from msgen.runtime.sockets.curve import Curve
-from msgen.runtime.worker.rank.settings import (
-    MAX_STEP_MESSAGES,
-    READY_S,
-    STOP_S,
-    PoolOptions,
-    make_plan,
-)
+from msgen.runtime.worker.rank.settings import PoolOptions, first_rank
 from msgen.runtime.worker.rank.torchrun import VARIABLES, run_under_torchrun
 
 from .errors import MsgenError, WorkerError
@@ -43,12 +37,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
+    host = given.pop("host", None)
     if all(name in os.environ for name in VARIABLES):
         # What it raises goes to torchrun, with its traceback.
-        _run_rank(given)
+        _run_rank(_options(given), host)
         return 0
     try:
-        return _run_pool(given)
+        return _run_pool(_options(given))
     except WorkerError as error:
         print(f"msgen: {error}", file=sys.stderr)
         return 1
@@ -57,15 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _run_pool(given: argparse.Namespace) -> int:
-    pool = WorkerPool(
-        given.handler,
-        replies=given.replies,
-        request_codec=given.request_codec,
-        reply_codec=given.reply_codec,
-        **{**_options(given), "ranks": given.ranks},
-    )
-    _heed_signals(pool)
+def _run_pool(options: dict[str, Any]) -> int:
+    pool = WorkerPool(**options)
+    _stop_at_signals(pool)
     try:
         _log.info("starting")
         with pool:
@@ -76,14 +65,14 @@ def _run_pool(given: argparse.Namespace) -> int:
     return 0
 
 
-def _heed_signals(pool: WorkerPool) -> None:
+def _stop_at_signals(pool: WorkerPool) -> None:
     """Stop in order at the first signal, at once at the second.
 
     Also where the shell ignores SIGINT for what it starts, as it does for background jobs.
     """
     signals = 0
 
-    def heed(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
         nonlocal signals
         signals += 1
         if signals > 1:
@@ -94,57 +83,39 @@ def _heed_signals(pool: WorkerPool) -> None:
         raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, heed)
+        signal.signal(number, on_signal)
 
 
-def _run_rank(given: argparse.Namespace) -> None:
+def _run_rank(options: dict[str, Any], host: str | None) -> None:
     from torch.distributed.elastic.multiprocessing.errors import record
 
-    plan = make_plan(
-        given.handler,
-        secrets.token_hex(8),
-        replies=given.replies,
-        request_codec=given.request_codec,
-        reply_codec=given.reply_codec,
-        **_options(given),
-    )
+    # torchrun says how many ranks there are.
+    options.pop("ranks", None)
+    settings = first_rank(PoolOptions(**options), secrets.token_hex(8))
     # Tells torchrun what went wrong, which it shows for the first rank that failed.
-    record(run_under_torchrun)(plan, given.host)
+    record(run_under_torchrun)(settings, host)
 
 
-def _options(given: argparse.Namespace) -> PoolOptions:
-    return {
-        "requests": given.requests,
-        "options": given.options,
-        "device": given.device,
-        "max_step_messages": given.max_step_messages,
-        "ready_timeout": given.ready_timeout,
-        "step_timeout": given.step_timeout,
-        "stop_timeout": given.stop_timeout,
-        "dead_letters": given.dead_letters,
-        "requests_security": _server(given),
-        "replies_security": _client(given),
-    }
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `PoolOptions`: those given, with the keys made of their files.
+
+    Rank 0 binds the requests' queue, so it needs a server's keys there, and connects to the replies'.
+    """
+    key, clients = given.pop("requests_key", None), given.pop("requests_client", None)
+    if key is not None:
+        given["requests_security"] = Curve.server(key, clients=clients)
+    server, key = given.pop("replies_server", None), given.pop("replies_key", None)
+    if server is not None:
+        given["replies_security"] = Curve.client(server, key)
+    return given
 
 
-def _server(given: argparse.Namespace) -> Curve | None:
-    """Return the keys of the requests' queue, which rank 0 binds."""
-    if given.requests_key is None:
-        return None
-    return Curve.server(given.requests_key, clients=given.requests_client or None)
-
-
-def _client(given: argparse.Namespace) -> Curve | None:
-    """Return the keys of the replies' queue, to which rank 0 connects."""
-    if given.replies_server is None:
-        return None
-    return Curve.client(given.replies_server, given.replies_key)
-
-
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parse(argv: Sequence[str] | None) -> dict[str, Any]:
+    """Return what was given: an option that was not is left to the default of `PoolOptions`."""
     parser = argparse.ArgumentParser(
         prog="python -m msgen.runtime.launch",
         description="Run a handler in one process per rank, alone or under torchrun.",
+        argument_default=argparse.SUPPRESS,
     )
     add = parser.add_argument
     add("--handler", required=True, metavar="MODULE:CLASS")
@@ -153,19 +124,19 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--replies", required=True, metavar="ADDRESS", help="rank 0 connects to it")
     add("--requests", metavar="ADDRESS", help="rank 0 binds it (an own ipc address)")
     add("--options", type=_json, metavar="JSON", help="keyword arguments of the class")
-    add("--ranks", type=int, default=1, help="how many, without torchrun (1)")
-    add("--device", choices=("cpu", "cuda"), default="cpu")
-    add("--max-step-messages", type=int, default=MAX_STEP_MESSAGES, metavar="N")
-    add("--ready-timeout", type=float, default=READY_S, metavar="SECONDS")
+    add("--ranks", type=int, help="how many, without torchrun (1)")
+    add("--device", choices=("cpu", "cuda"))
+    add("--max-step-messages", type=int, metavar="N")
+    add("--ready-timeout", type=float, metavar="SECONDS")
     add("--step-timeout", type=float, metavar="SECONDS")
-    add("--stop-timeout", type=float, default=STOP_S, metavar="SECONDS")
+    add("--stop-timeout", type=float, metavar="SECONDS")
     add("--dead-letters", metavar="FILE", help="keep requests that are not valid")
     add("--requests-key", metavar="FILE", help="rank 0's secret key, for tcp")
     add("--requests-client", action="append", metavar="KEY", help="who may send")
     add("--replies-server", metavar="KEY", help="public key of who takes replies")
     add("--replies-key", metavar="FILE", help="rank 0's secret key towards it")
     add("--host", help="where other machines reach this one, under torchrun")
-    return parser.parse_args(argv)
+    return vars(parser.parse_args(argv))
 
 
 def _json(text: str) -> dict[str, Any]:

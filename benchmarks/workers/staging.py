@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from msgen.runtime.codec import table
 from msgen.runtime.codec.codec import Codec
-from msgen.runtime.worker.staged_fields import StagedFields
-from msgen.runtime.worker.staging import CudaDevice, Staging
+from msgen.runtime.worker.staging import CudaDevice, StagedFields, Staging
 
 from ..output import Report, Row
 from ..timing import Task, interleave, ratio

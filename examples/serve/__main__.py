@@ -6,10 +6,9 @@ import sys
 
 import click
 
-from . import processes
-from .checkpoint import ModelMissing
-from .interrupts import Interrupted, interrupting
+from .model.checkpoint import ModelMissing
 from .options import ServeOptions, ServerFailed
+from .processes import Interrupted, interrupting, prepare
 
 
 @click.command(context_settings={"show_default": True})
@@ -78,7 +77,7 @@ def main(**options: object) -> None:
     """Serve a model over HTTP, with OpenAI's API for chat completions."""
     try:
         with interrupting():
-            processes.prepare()
+            prepare()
             from .launcher import serve  # imports torch, which would make --help slow
 
             serve(ServeOptions(**options), _say)  # type: ignore[arg-type]

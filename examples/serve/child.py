@@ -22,7 +22,8 @@ from types import FrameType
 READY = "ready"
 """What a child says when it can take messages; anything else is why it failed."""
 
-_LAST_PATIENCE_S = 15.0
+_ORPHAN_S = 15.0
+"""What a child gets to end in order once the launcher is gone; then it ends at once."""
 
 
 class Stopped(BaseException):
@@ -74,5 +75,5 @@ def _listen(pipe: Connection, end: Callable[[str], None]) -> None:
             end(pipe.recv())
     except (EOFError, OSError):
         end("the launcher is gone")
-        time.sleep(_LAST_PATIENCE_S)
+        time.sleep(_ORPHAN_S)
         os._exit(1)

@@ -21,11 +21,13 @@ from typing import Any
 from msgen.runtime import MsgenError, WorkerError
 from msgen.runtime.launch import WorkerPool
 
-from . import api_server, checkpoint, detokenizer, tokenizer
-from .llama import LlamaConfig
+from .api import server as api_server
+from .model import checkpoint
+from .model.llama import LlamaConfig
 from .options import ServeOptions, ServerFailed
 from .processes import START_METHOD, ChildProcess, Children
 from .progress import StartDisplay
+from .text import detokenizer, tokenizer
 from .wiring import Wiring
 
 
@@ -178,7 +180,7 @@ def _pool(options: ServeOptions, wiring: Wiring) -> WorkerPool:
         "threads": options.threads,
     }
     return WorkerPool(
-        "serve.engine:Engine",
+        "serve.engine.handler:Engine",
         requests=wiring.backend,
         replies=wiring.detokenizer,
         request_codec="msgen.generated.backend:CODEC",

@@ -1,4 +1,4 @@
-"""The launcher's hold on its child processes: starts them, hears of them, and ends them."""
+"""The launcher's child processes and signals: starts them, watches them, and ends them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from time import monotonic
+from types import FrameType
 from typing import Any, Final
 
 from . import child
@@ -24,11 +25,35 @@ START_METHOD: Final = "forkserver"
 _CONTEXT = multiprocessing.get_context(START_METHOD)
 _PRELOADED = [
     f"{__package__}.{name}"
-    for name in ("api_server", "detokenizer", "engine", "tokenizer")
+    for name in ("api.server", "engine.handler", "text.detokenizer", "text.tokenizer")
 ]
 
 _STOP_S = 20.0
+"""What all get together to end in order: the API server first answers what is under way."""
 _KILL_S = 5.0
+"""What a killed process gets to be gone."""
+
+
+class Interrupted(BaseException):
+    """Raised by SIGINT and SIGTERM wherever the launcher is."""
+
+
+@contextmanager
+def interrupting() -> Iterator[None]:
+    """Have SIGINT and SIGTERM raise Interrupted, also where the shell has SIGINT ignored."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise Interrupted
+
+    before = {
+        number: signal.signal(number, interrupt)
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def prepare() -> None:
@@ -40,7 +65,7 @@ def prepare() -> None:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Keep SIGINT from processes that start now, until they have their own way with it."""
+    """Keep SIGINT from processes that start now, until they ignore it themselves."""
     # Its start would unblock SIGINT.
     resource_tracker.ensure_running()
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -71,12 +96,12 @@ class ChildProcess:
         with _interrupts_blocked():
             self._process.start()
         theirs.close()
-        self._last_word: str | None = None
-        self._told = False
+        self._error: str | None = None
+        self._asked = False
 
     @property
     def waited_for(self) -> list[Connection | int]:
-        """What is ready when there is news of it."""
+        """What is readable when it has sent something, or has ended."""
         return [self._pipe, self._process.sentinel]
 
     def look(self) -> str | None:
@@ -87,26 +112,26 @@ class ChildProcess:
                 if word == child.READY:
                     self.ready = True
                     return child.READY
-                self._last_word = word
-        if self._process.is_alive() and self._last_word is None:
+                self._error = word
+        if self._process.is_alive() and self._error is None:
             return None
         self._process.join(_KILL_S)
-        return self._obituary()
+        return self._how_it_ended()
 
-    def _obituary(self) -> str:
+    def _how_it_ended(self) -> str:
         text = f"{self.name} (process {self._process.pid}) ended"
         code = self._process.exitcode
         if code is not None and code < 0:
             text += f" by signal {-code}"
         elif code:
             text += f" with exit code {code}"
-        return text if self._last_word is None else f"{text}:\n{self._last_word}"
+        return text if self._error is None else f"{text}:\n{self._error}"
 
     def end(self, reason: str) -> None:
         """Ask it to end, and tell it why; a second time does nothing."""
-        if self._told:
+        if self._asked:
             return
-        self._told = True
+        self._asked = True
         if self.ready:
             with contextlib.suppress(OSError):
                 self._pipe.send(reason)
@@ -140,7 +165,7 @@ class Children:
         self._on_failure = on_failure
         self._all: list[ChildProcess] = []
         self._ready = 0
-        self._news: SimpleQueue[str | None] = SimpleQueue()
+        self._starts: SimpleQueue[str | None] = SimpleQueue()
         self._ending = False
         self._thread: threading.Thread | None = None
 
@@ -162,7 +187,7 @@ class Children:
             ServerFailed: one has ended instead.
         """
         while self._ready < len(self._all):
-            failure = self._news.get()
+            failure = self._starts.get()
             if failure is not None:
                 raise ServerFailed(failure)
             self._ready += 1
@@ -174,10 +199,10 @@ class Children:
                 word = one.look()
                 if word == child.READY:
                     self._on_ready(one.name)
-                    self._news.put(None)
+                    self._starts.put(None)
                 elif word is not None:
                     if not self._ending:
-                        self._news.put(word)
+                        self._starts.put(word)
                         self._on_failure(word)
                     return
 

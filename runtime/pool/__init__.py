@@ -1,7 +1,7 @@
 """Supervision: the processes of all ranks, from outside.
 
-A pool starts ranks, waits for them, watches over them and ends them. It imports the worker for what
-ranks are told and tell, and the rooms below it.
+A pool starts ranks, waits for them, watches over them and ends them. It imports the worker, for
+the settings and events of ranks, and what lies below it.
 """
 
 from .pool import WorkerPool

@@ -14,7 +14,7 @@ from .rank import RankHandle
 def failed_error(
     handle: RankHandle, decode: Callable[[list[list[bytes]]], tuple[Any, ...]]
 ) -> WorkerError:
-    """Return the error of a rank that has reported one."""
+    """Return the error of a rank that has sent one."""
     assert handle.failure is not None
     type_, message, trace, step, frames = handle.failure
     where = f"failed in step {step}" if step is not None else f"failed {handle.doing}"
@@ -63,7 +63,7 @@ def timeout_error(
         late: the ranks that are in it, which step it is for each, and its seconds so far.
         limit: seconds that it may take.
     """
-    # A rank that hangs keeps others waiting in a collective; it may be a step behind them.
+    # A rank that hangs keeps the others waiting in a collective; it may be a step behind them.
     first, step, _ = min(late, key=lambda each: each[1])
     told = ", ".join(
         f"rank {handle.rank} has been in step {number} for {seconds:.1f} s"

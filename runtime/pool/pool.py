@@ -4,38 +4,61 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import inspect
 import logging
+import multiprocessing
 import os
 import secrets
 import signal
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Concatenate, ParamSpec
 
 from msgen.runtime.errors import PingTimeout, QueueFull, WorkerError, WrongProcess
 from msgen.runtime.queues.blocking import ZmqPushQueue
 from msgen.runtime.sockets import addresses, binding
 from msgen.runtime.sockets.curve import Curve
 from msgen.runtime.worker.clock import RankStats
-from msgen.runtime.worker.rank.names import load_codec
-from msgen.runtime.worker.rank.settings import PoolOptions, make_plan
+from msgen.runtime.worker.rank.guardian import Guardian
+from msgen.runtime.worker.rank.imports import load_codec
+from msgen.runtime.worker.rank.settings import PoolOptions, first_rank
 from msgen.runtime.worker.rank.watch import DRAIN, STOP
 from msgen.runtime.worker.requests import PING
 
-from .guardian import Guardian
-from .rank import RankHandle, block_interrupts, choose_context
+from .rank import RankHandle, block_interrupts
 from .supervisor import Supervisor
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 _log = logging.getLogger(__name__)
 
 _TERMINATE_S = 2.0
+"""What ranks get between SIGTERM and SIGKILL: to remove their files."""
 _AT_EXIT_S = 5.0
+"""A program that ends with a pool in it waits so long for steps to finish."""
+
+
+P = ParamSpec("P")
+
+
+def _arguments_of(
+    options: Callable[P, PoolOptions],
+) -> Callable[
+    [Callable[[WorkerPool, PoolOptions], None]],
+    Callable[Concatenate[WorkerPool, P], None],
+]:
+    """Let a method take the arguments of `PoolOptions` in place of one, typed as they are there."""
+
+    def decorate(
+        method: Callable[[WorkerPool, PoolOptions], None],
+    ) -> Callable[Concatenate[WorkerPool, P], None]:
+        def taking(self: WorkerPool, /, *args: P.args, **kwargs: P.kwargs) -> None:
+            method(self, options(*args, **kwargs))
+
+        return taking
+
+    return decorate
 
 
 class WorkerPool:
@@ -44,64 +67,34 @@ class WorkerPool:
     A context manager: it is entered when all ranks are ready, and left when all are gone.
 
     Args:
-        handler: `package.module:Class`, derived from InferenceHandler; imported by the ranks alone.
-        requests: address of the requests' queue, which rank 0 binds. None makes an ipc address,
-            which `addr` tells.
-        replies: address of the replies' queue, to which rank 0 connects.
-        request_codec, reply_codec: `package.module:CODEC`.
-        options: keyword arguments of the handler's class; they are pickled.
-        ranks: how many processes.
-        device: `cpu`, or `cuda` for one GPU a rank.
-        max_step_messages: messages of one call of the handler, at most.
-        ready_timeout: seconds until all ranks must be ready.
-        step_timeout: seconds that a step may take; None for ever.
-        reply_timeout: seconds that replies may wait while their queue is full; None for ever.
-        stop_timeout: seconds that the ranks get to stop in order.
-        dead_letters: file that keeps requests that are no valid messages; None keeps none.
-        dead_letter_bytes: how large it may become.
-        hwm, max_message_bytes: of the two queues; see `Endpoint`.
-        requests_security, replies_security: CURVE keys of the two queues, for tcp.
-        bind_replies: whether rank 0 binds the replies' queue, too.
-        start_method: `spawn`, or `forkserver`.
+        handler: `package.module:Class`, derived from InferenceHandler.
+        others: by keyword; `PoolOptions` says what they mean, and has their defaults.
+
+    Attributes:
+        addr: where requests go; a free port that was asked for is filled in once the ranks are ready.
 
     Raises:
-        ValueError: an argument is out of range, or no name.
-        TypeError: the options cannot be pickled.
-        ImportError: a codec cannot be imported.
-        AddressError: an address is malformed.
+        ValueError, TypeError, ImportError, AddressError: as for `PoolOptions`.
     """
 
-    def __init__(
-        self,
-        handler: str,
-        *,
-        replies: str,
-        request_codec: str,
-        reply_codec: str,
-        start_method: str = "spawn",
-        **options: Unpack[PoolOptions],
-    ) -> None:
-        self._context = choose_context(start_method)
+    __signature__ = inspect.signature(PoolOptions)
+
+    @_arguments_of(PoolOptions)
+    def __init__(self, options: PoolOptions) -> None:
         self._ping_keys: Curve | None = None
-        security = options.get("requests_security")
+        security = options.requests_security
         if security is not None:
             self._ping_keys = Curve.client(security.public)
-            options["requests_security"] = _admit(security, self._ping_keys.public)
-        self._plan = make_plan(
-            handler,
-            secrets.token_hex(8),
-            replies=replies,
-            request_codec=request_codec,
-            reply_codec=reply_codec,
-            **options,
-        )
-        self._codec = load_codec(request_codec, "request_codec")
+            admitted = _admit(security, self._ping_keys.public)
+            options = replace(options, requests_security=admitted)
+        self._options = options
+        self._settings = first_rank(options, secrets.token_hex(8))
+        self._codec = load_codec(options.request_codec, "request_codec")
         self._pid = os.getpid()
         self._handles: list[RankHandle] = []
         self._supervisor: Supervisor | None = None
         self._guardian: Guardian | None = None
-        self.addr = self._plan.requests.addr
-        """Where requests go; a free port that was asked for is filled in once the ranks are ready."""
+        self.addr = self._settings.requests
 
     # Life
 
@@ -109,14 +102,9 @@ class WorkerPool:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.stop()
-        if error is None:
+        if kind is None:
             self.check()
 
     def start(self) -> None:
@@ -130,7 +118,7 @@ class WorkerPool:
             raise ValueError("the pool was started before; make a new one")
         supervisor = self._supervisor = Supervisor(
             self._handles,
-            self._plan.step_timeout,
+            self._options.step_timeout,
             self._decode,
             self._forget,
             self._clean_up,
@@ -141,7 +129,7 @@ class WorkerPool:
                 self._start_ranks()
             finally:
                 supervisor.start()
-            self.addr = supervisor.wait_ready(self._plan.ready_timeout) or self.addr
+            self.addr = supervisor.wait_ready(self._options.ready_timeout) or self.addr
         except BaseException:
             supervisor.end_now()
             raise
@@ -150,11 +138,12 @@ class WorkerPool:
         self._guardian = Guardian()
         for path in self._files():
             self._guardian.keep_clean(path)
+        start = multiprocessing.get_context(self._options.start_method)
         blocked = block_interrupts()
         try:
-            for rank in range(self._plan.world_size):
-                plan = replace(self._plan, rank=rank, local_rank=rank)
-                handle = RankHandle(plan, self._context)
+            for rank in range(self._options.ranks):
+                settings = replace(self._settings, rank=rank, local_rank=rank)
+                handle = RankHandle(settings, start)
                 self._handles.append(handle)
                 handle.start()
                 self._guardian.watch(handle.pid)
@@ -182,7 +171,7 @@ class WorkerPool:
         try:
             supervisor.order(DRAIN if drain else STOP)
             if not supervisor.wait_end(
-                self._plan.stop_timeout if timeout is None else timeout
+                self._options.stop_timeout if timeout is None else timeout
             ):
                 supervisor.signal(signal.SIGTERM)
                 if not supervisor.wait_end(_TERMINATE_S):
@@ -315,12 +304,12 @@ class WorkerPool:
 
     def _files(self) -> list[Path]:
         """Return the files that the ranks make, and may leave when they are killed."""
-        bound = [self._plan.steps, self.addr]
-        if self._plan.replies.create:
-            bound.append(self._plan.replies.addr)
+        bound = [self._settings.steps, self.addr]
+        if self._options.bind_replies:
+            bound.append(self._options.replies)
         found = [addresses.parse(addr, create=True).path for addr in bound]
         return [
-            Path(self._plan.rendezvous),
+            Path(self._settings.rendezvous),
             *(path for path in found if path is not None),
         ]
 

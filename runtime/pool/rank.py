@@ -1,9 +1,8 @@
-"""A rank as its pool sees it: a process, what it has told, and how to end it."""
+"""A rank as its pool sees it: a process, the events that it sent, and how to end it."""
 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import select
 import signal
@@ -16,13 +15,17 @@ from typing import Any
 
 from msgen.runtime.codec import wire
 from msgen.runtime.worker.clock import CELLS, StepClock
+from msgen.runtime.worker.events import AT, ENDED, FAILED, READY
 from msgen.runtime.worker.rank import process as rank_process
-from msgen.runtime.worker.rank.settings import RankPlan
-from msgen.runtime.worker.rank.watch import process_end
-from msgen.runtime.worker.reports import AT, ENDED, FAILED, READY
+from msgen.runtime.worker.rank.guardian import open_process, signal_rank
+from msgen.runtime.worker.rank.settings import RankSettings
 
-_EXIT_CODE_PATIENCE_S = 2.0
-_STACKS_PATIENCE_MS = 500
+_EXIT_CODE_S = 2.0
+"""The process has ended: its exit code is there as soon as the kernel has cleaned up after it."""
+_STACKS_MS = 500
+"""A signal's handler writes stacks at once, but for a process that is stopped or swapped out."""
+_MORE_STACKS_MS = 50
+"""All that a rank writes comes in one go."""
 _STARTING = "starting its process"
 
 
@@ -30,16 +33,16 @@ class RankHandle:
     """Starts a rank's process, and keeps what is known of it.
 
     Args:
-        plan: for the rank.
+        settings: of the rank.
         context: of multiprocessing; how to start it.
 
     Attributes:
         rank: which one.
-        pipe: reports come from here, orders go there.
+        pipe: events come from here, orders go there.
         clock: the rank's steps.
         ready: whether it has said so.
         addr: where its requests go, if it is rank 0.
-        failure: its report of an error: class, text, traceback, step, frames.
+        failure: its event of an error: class, text, traceback, step, frames.
         in_order: whether it has told that it ended in order.
         answered: errors that its handler has answered, by step.
         silent: whether its pipe is closed, so that nothing more will be told.
@@ -49,8 +52,8 @@ class RankHandle:
         exit_code: of the process; negative for a signal's number.
     """
 
-    def __init__(self, plan: RankPlan, context: BaseContext) -> None:
-        self.rank = plan.rank
+    def __init__(self, settings: RankSettings, context: BaseContext) -> None:
+        self.rank = settings.rank
         self.pipe, theirs = context.Pipe()
         self._stacks, write_stacks = context.Pipe(duplex=False)
         # Anonymous shared memory: its file is unlinked before the process starts.
@@ -58,8 +61,8 @@ class RankHandle:
         self.clock = StepClock(cells)
         self._process: BaseProcess = context.Process(  # type: ignore[attr-defined]
             target=rank_process.main,
-            args=(plan, theirs, write_stacks, cells),
-            name=f"msgen-rank-{plan.rank}",
+            args=(settings, theirs, write_stacks, cells),
+            name=f"msgen-rank-{settings.rank}",
         )
         self.ready = False
         self.addr = ""
@@ -86,7 +89,7 @@ class RankHandle:
         self.alive = True
         self.pid = self._process.pid or 0
         # A process that the rank forks may keep multiprocessing's sentinel open.
-        found = process_end(self.pid)
+        found = open_process(self.pid)
         self._owns_end = found is not None
         self.end = self._process.sentinel if found is None else found
 
@@ -106,21 +109,21 @@ class RankHandle:
         return f"while {self._at}"
 
     def read(self, other: Callable[[RankHandle, list[Any]], None]) -> None:
-        """Take in the reports that are there.
+        """Take in the events that are there.
 
         Args:
             other: is given those that concern the whole pool.
         """
         try:
             while self.pipe.poll():
-                report = wire.unpack(self.pipe.recv_bytes())
-                self._note(report)
-                other(self, report)
+                event = wire.unpack(self.pipe.recv_bytes())
+                self._note(event)
+                other(self, event)
         except (EOFError, OSError):
             self.silent = True
 
-    def _note(self, report: list[Any]) -> None:
-        kind, *facts = report
+    def _note(self, event: list[Any]) -> None:
+        kind, *facts = event
         if kind == AT:
             self._at, self._at_since = facts[0], monotonic()
         elif kind == READY:
@@ -146,33 +149,27 @@ class RankHandle:
             # The number of its group is not given to another one while any of it lives.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
-        self._process.join(_EXIT_CODE_PATIENCE_S)
+        self._process.join(_EXIT_CODE_S)
         self.exit_code = self._process.exitcode
         self.alive = False
 
     def signal(self, number: int) -> None:
         """Send a signal to the process and to those that it started."""
-        pid = self.pid
-        if not self.alive:
-            return
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if os.getpgid(pid) == pid:
-                os.killpg(pid, number)
-            else:
-                os.kill(pid, number)
+        if self.alive:
+            signal_rank(self.pid, number)
 
     def stacks(self) -> str:
         """Return the stacks of its threads; empty where they cannot be had."""
         if not (self.alive and self.has_begun):
             return ""
-        # Before its first report, the signal would end it.
+        # Before its first event, the signal would end it.
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, rank_process.STACKS_SIGNAL)
         descriptor = self._stacks.fileno()
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
         text = b""
-        while poll.poll(_STACKS_PATIENCE_MS if not text else 50):
+        while poll.poll(_STACKS_MS if not text else _MORE_STACKS_MS):
             piece = os.read(descriptor, 1 << 16)
             if not piece:
                 break
@@ -180,7 +177,7 @@ class RankHandle:
         return text.decode(errors="replace")
 
     def close(self) -> None:
-        """Let go of pipes; a process that lives ends by that."""
+        """Close the pipes; a process that lives ends by that."""
         self.pipe.close()
         self._stacks.close()
         if not self.alive and self.pid:
@@ -188,20 +185,6 @@ class RankHandle:
         if self._owns_end and self.end >= 0:
             os.close(self.end)
             self.end = -1
-
-
-def choose_context(start_method: str) -> BaseContext:
-    """Return how to start processes.
-
-    Raises:
-        ValueError: not a method by which a rank can be started.
-    """
-    if start_method not in ("spawn", "forkserver"):
-        raise ValueError(
-            f"start_method: expected 'spawn' or 'forkserver', got {start_method!r}; threads of torch "
-            "and CUDA do not stand a fork"
-        )
-    return multiprocessing.get_context(start_method)
 
 
 def block_interrupts() -> Any:

@@ -15,8 +15,8 @@ from time import monotonic
 from typing import Any
 
 from msgen.runtime.errors import WorkerError
+from msgen.runtime.worker.events import ANSWERED, FAILED, PONG
 from msgen.runtime.worker.rank.process import FAILED_LINGER_S
-from msgen.runtime.worker.reports import ANSWERED, FAILED, PONG
 
 from .failures import (
     exited_error,
@@ -28,8 +28,11 @@ from .failures import (
 from .rank import RankHandle
 
 _GATHER_S = 0.3
+"""Ranks that lose a peer say so within milliseconds; a loaded machine gets a hundred times that."""
 _LOOK_EVERY_S = 0.5
+"""Events wake the thread; what has none (clocks of other steps' answers) is seen that late at most."""
 _ENDING_S = 10.0
+"""Killed processes with much GPU memory take seconds to be gone."""
 
 
 class Supervisor:
@@ -159,7 +162,7 @@ class Supervisor:
         alive = [handle for handle in self._handles if handle.alive]
         ends = [handle.end for handle in alive]
         waited: list[Any] = [*ends, *(each.pipe for each in alive if not each.silent)]
-        ready = set(wait(waited, self._patience()))
+        ready = set(wait(waited, self._until_next()))
         for handle in alive:
             if handle.pipe in ready or handle.end in ready:
                 handle.read(self._note)
@@ -176,21 +179,21 @@ class Supervisor:
         with self._changed:
             self._changed.notify_all()
 
-    def _patience(self) -> float:
+    def _until_next(self) -> float:
         until = [at for at in (self._decide_at, self._kill_at) if at is not None]
-        patience = _LOOK_EVERY_S
+        seconds = _LOOK_EVERY_S
         if self._step_timeout is not None:
-            patience = min(patience, max(0.01, self._step_timeout / 4))
-        return max(0.0, min([patience, *(at - monotonic() for at in until)]))
+            seconds = min(seconds, max(0.01, self._step_timeout / 4))
+        return max(0.0, min([seconds, *(at - monotonic() for at in until)]))
 
-    def _note(self, handle: RankHandle, report: list[Any]) -> None:
-        kind = report[0]
+    def _note(self, handle: RankHandle, event: list[Any]) -> None:
+        kind = event[0]
         if kind == PONG:
             with self._changed:
-                if report[1] in self._pongs:
-                    self._pongs[report[1]].add(handle.rank)
+                if event[1] in self._pongs:
+                    self._pongs[event[1]].add(handle.rank)
         elif kind == ANSWERED:
-            handle.answered[report[1]] = f"{report[2]}: {report[3]}"
+            handle.answered[event[1]] = f"{event[2]}: {event[3]}"
         elif kind == FAILED:
             self._suspect(failed_error(handle, self._decode))
 

@@ -6,5 +6,12 @@ the user's handler; rank 0 sends the replies. It imports broadcast, queues, code
 
 from .handler import InferenceHandler, WorkerContext
 from .loop import InferenceWorker
+from .quarantine import DeadLetter, read_dead_letters
 
-__all__ = ["InferenceHandler", "InferenceWorker", "WorkerContext"]
+__all__ = [
+    "DeadLetter",
+    "InferenceHandler",
+    "InferenceWorker",
+    "WorkerContext",
+    "read_dead_letters",
+]

@@ -10,13 +10,14 @@
 
 Rank 0 alone decides what a step is: what has come, whether the handler is called without messages
 because it has work left, whether it is the last one. It passes the step on before it decodes, so
-all ranks do the same work at the same time. The loop is the same in every rank; `worker_ends` has
+all ranks do the same work at the same time. The loop is the same in every rank; `step_io` has
 what differs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from msgen.runtime.broadcast.steps import decode_messages
@@ -24,50 +25,38 @@ from msgen.runtime.codec.codec import Codec
 from msgen.runtime.errors import StepDecodeError
 
 from .clock import StepClock
-from .ends import WorkerEnd
-from .handler import InferenceHandler, WorkerContext
+from .events import RankEvents, StepFailed
+from .handler import InferenceHandler
 from .quarantine import Quarantine
-from .reports import Reporter, StepFailed
+from .step_io import StepIO
 from .steps import Step
 
-__all__ = ["InferenceHandler", "InferenceWorker", "WorkerContext"]
 
-
+@dataclass(eq=False)
 class InferenceWorker:
     """Runs a handler in one rank.
 
     Args:
         handler: set up already.
-        end: where steps come from and replies go.
+        io: where steps come from and replies go.
         codec: of the requests.
         limit: messages of one call of the handler, at most; larger batches are handed over in
             several calls.
         stage: brings the tensors of a step's messages to the device.
-        quarantine: where messages go that are not valid.
+        quarantine: where messages go that are not valid; None on other ranks than rank 0.
         clock: notes the steps.
-        reporter: tells of pings and of errors that were answered.
+        events: is told of pings and of errors that were answered.
     """
 
-    def __init__(
-        self,
-        handler: InferenceHandler,
-        end: WorkerEnd,
-        codec: Codec[Any],
-        *,
-        limit: int,
-        stage: Callable[[list[Any]], None],
-        quarantine: Quarantine,
-        clock: StepClock,
-        reporter: Reporter,
-    ) -> None:
-        self._handler = handler
-        self._end = end
-        self._codec = codec
-        self._limit = limit
-        self._stage = stage
-        self._quarantine = quarantine
-        self._clock = clock
-        self._reporter = reporter
+    handler: InferenceHandler
+    io: StepIO
+    codec: Codec[Any]
+    _: KW_ONLY
+    limit: int
+    stage: Callable[[list[Any]], None]
+    quarantine: Quarantine | None
+    clock: StepClock
+    events: RankEvents
 
     def run(self) -> None:
         """Take steps until the last one.
@@ -78,39 +67,40 @@ class InferenceWorker:
         """
         last = False
         while not last:
-            step = self._end.next_step(self._handler.busy)
-            self._clock.begin(step.number)
+            step = self.io.next_step(self.handler.busy)
+            self.clock.begin(step.number)
             self._take(step)
             for token in step.pings:
-                self._reporter.pong(token)
+                self.events.pong(token)
             last = step.last
 
     def _take(self, step: Step) -> None:
         messages, bad = self._decode(step)
-        self._stage(messages)
-        if len(messages) > self._limit:
+        self.stage(messages)
+        if len(messages) > self.limit:
             replies = self._call_in_parts(step, messages)
         elif messages or step.busy:
             replies = self._call(step, messages)
         else:
             replies = []
-        self._clock.end(len(messages), bad)
+        self.clock.end(len(messages), bad)
         try:
-            self._end.reply(replies)
+            self.io.reply(replies)
         except Exception as error:
             raise StepFailed(step.number, step.messages) from error
 
     def _decode(self, step: Step) -> tuple[list[Any], int]:
         """Return the valid messages of a step, batches opened, and how many are not valid."""
         try:
-            messages = decode_messages(self._codec, step.number, step.messages)
+            messages = decode_messages(self.codec, step.number, step.messages)
             bad = 0
         except StepDecodeError as error:
             messages = error.messages
             bad = len(error.bad)
-            for _, frames, reason in error.bad:
-                self._quarantine.take(step.number, frames, reason)
-        batch = self._codec.batch
+            if self.quarantine is not None:
+                for _, frames, reason in error.bad:
+                    self.quarantine.take(step.number, frames, reason)
+        batch = self.codec.batch
         if batch is not None:
             for message in messages:
                 if type(message) is batch:
@@ -118,7 +108,7 @@ class InferenceWorker:
         return messages, bad
 
     def _open_batches(self, messages: list[Any]) -> list[Any]:
-        batch = self._codec.batch
+        batch = self.codec.batch
         opened: list[Any] = []
         for message in messages:
             if type(message) is batch:
@@ -129,13 +119,13 @@ class InferenceWorker:
 
     def _call_in_parts(self, step: Step, messages: list[Any]) -> list[Any]:
         replies: list[Any] = []
-        for start in range(0, len(messages), self._limit):
-            replies += self._call(step, messages[start : start + self._limit])
+        for start in range(0, len(messages), self.limit):
+            replies += self._call(step, messages[start : start + self.limit])
         return replies
 
     def _call(self, step: Step, messages: list[Any]) -> list[Any]:
         try:
-            replies = self._handler.step(messages)
+            replies = self.handler.step(messages)
         except Exception as error:
             replies = self._answer(step, messages, error)
         except BaseException as error:
@@ -150,8 +140,8 @@ class InferenceWorker:
 
     def _answer(self, step: Step, messages: list[Any], error: Exception) -> list[Any]:
         try:
-            replies = self._handler.on_error(messages, error)
+            replies = self.handler.on_error(messages, error)
         except BaseException as final:
             raise StepFailed(step.number, step.messages) from final
-        self._reporter.answered(step.number, error)
+        self.events.answered(step.number, error)
         return replies

@@ -18,33 +18,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
-from typing import Any, Protocol
+from typing import Any
 
 from msgen.runtime.errors import DecodeError
 from msgen.runtime.queues.sender import Frame
 
 DEAD_LETTER_BYTES = 64 << 20
-"""How large a file of dead letters becomes by default."""
+"""How large a file of dead letters becomes by default: enough to see a pattern, no disk fills up."""
 
 _log = logging.getLogger(__name__)
 
 
-class Quarantine(Protocol):
-    """Where messages go that are not valid."""
-
-    def take(self, step: int, frames: Sequence[Frame], error: DecodeError) -> None:
-        """Note one message; without frames where none could be had."""
-
-
-class Unnoted:
-    """Other ranks than rank 0 note nothing."""
-
-    def take(self, step: int, frames: Sequence[Frame], error: DecodeError) -> None:
-        pass
-
-
-class Logged:
-    """Rank 0 logs each message, and keeps it where there is a file.
+class Quarantine:
+    """Where rank 0 puts messages that are not valid: it logs each, and keeps it where there is a file.
 
     Args:
         letters: the file; None keeps nothing.
@@ -54,6 +40,7 @@ class Logged:
         self._letters = letters
 
     def take(self, step: int, frames: Sequence[Frame], error: DecodeError) -> None:
+        """Note one message; without frames where none could be had."""
         _log.warning(
             "step %d: a request was left out, it is no valid message: %s: %s",
             step,
@@ -158,7 +145,7 @@ def read_dead_letters(path: str | os.PathLike[str]) -> Iterator[DeadLetter]:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: a line of it is none.
+        ValueError: a line is not a dead letter.
     """
     with Path(path).open(encoding="utf-8") as lines:
         for line in lines:

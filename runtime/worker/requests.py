@@ -29,6 +29,7 @@ PING = b"\xc1msgping\x01"
 """What a ping begins with; its token follows."""
 
 _WAIT_MS = 100
+"""How late an idle rank 0 sees a stop or a lost rank; it wakes ten times a second for that."""
 _WAIT = 0
 _EVENTS = int(zmq.EVENTS)
 _MORE = int(zmq.RCVMORE)

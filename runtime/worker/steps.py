@@ -1,7 +1,7 @@
-"""A worker's step: messages as they came, and what rank 0 has to say beside them.
+"""A worker's step: messages as they came, and rank 0's decisions beside them.
 
-In the broadcast the first message of each step is rank 0's word: a msgpack array of flags and the
-tokens of pings. It always stands there, so that nothing that a client sends is taken for it.
+In the broadcast the first message of each step is rank 0's head: a msgpack array of flags and the
+tokens of pings. It is always there, so that nothing that a client sends is taken for it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Step:
         busy: whether the handler of rank 0 has work left, so that it is called without messages,
             too.
         last: whether the ranks end after it.
-        pings: tokens of those that want to hear from every rank.
+        pings: tokens of those that every rank answers.
     """
 
     number: int
@@ -37,15 +37,15 @@ class Step:
     last: bool = False
     pings: Sequence[bytes] = ()
 
-    def pack_word(self) -> bytes:
-        """Return rank 0's word, the first message in the broadcast."""
+    def pack_head(self) -> bytes:
+        """Return rank 0's head, the first message in the broadcast."""
         flags = (_BUSY if self.busy else 0) | (_LAST if self.last else 0)
         return wire.pack([flags, *self.pings])
 
 
 def unpack_step(raw: RawStep) -> Step:
     """Take a step of the broadcast apart."""
-    word, *messages = raw.messages
-    head: Any = word[0]
+    head_frames, *messages = raw.messages
+    head: Any = head_frames[0]
     flags, *pings = wire.unpack(head)
     return Step(raw.number, messages, bool(flags & _BUSY), bool(flags & _LAST), pings)

@@ -9,8 +9,12 @@ import pytest
 import torch
 from building import built, write_schema
 from msgen.runtime.codec.dtypes import DTYPES
-from msgen.runtime.worker.staged_fields import StagedFields
-from msgen.runtime.worker.staging import CudaDevice, Staging, choose_staging
+from msgen.runtime.worker.staging import (
+    CudaDevice,
+    StagedFields,
+    Staging,
+    choose_staging,
+)
 
 pytestmark = [
     pytest.mark.cuda,

@@ -11,12 +11,12 @@ import torch
 from msgen.generated import backend
 from msgen.generated.common import SamplingParams
 from msgen.generated.tokenizer import DetokenizeMsg
-from msgen.runtime.worker.loop import WorkerContext
+from msgen.runtime.worker import WorkerContext
 from safetensors.torch import save_file
-from serve import tensor_parallel
-from serve.engine import Engine
-from serve.kv_cache import Advance, KVCache, batch_of
-from serve.llama import Llama, LlamaConfig, load
+from serve.engine.handler import Engine
+from serve.model import tensor_parallel
+from serve.model.kv_cache import Advance, KVCache, batch_of
+from serve.model.llama import Llama, LlamaConfig, load
 from torch import Tensor
 
 CPU = torch.device("cpu")

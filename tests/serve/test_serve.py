@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 from processes import GENEROUS, until
-from serve.api_server import MOST_BODY_BYTES
+from serve.api.server import MOST_BODY_BYTES
 from serve_server import CONTEXT, MODEL, RunningServer, Servers, starting
 
 PARIS = [{"role": "user", "content": "What is the capital of France?"}]

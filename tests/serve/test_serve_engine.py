@@ -14,9 +14,9 @@ from msgen.generated.common import Failure, FailureKind, FinishReason, SamplingP
 from msgen.generated.tokenizer import DetokenizeMsg, FinishMsg, PongMsg
 from processes import CONTEXT as PROCESSES
 from processes import GENEROUS, finished, running
-from serve import sampling
-from serve.llama import LlamaConfig, load
-from serve.tensor_parallel import splits_heads
+from serve.engine import sampling
+from serve.model.llama import LlamaConfig, load
+from serve.model.tensor_parallel import splits_heads
 from serve_tiny import (
     CONTEXT,
     SIZES,

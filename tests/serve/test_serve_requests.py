@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgen.generated.common import FinishReason, SamplingParams
 from msgen.generated.frontend import UserReply
-from serve.api_errors import ApiError
-from serve.chat_request import ChatRequest, parse
-from serve.stop_text import until_stop
+from serve.api.chat_request import ChatRequest, parse
+from serve.api.errors import ApiError
+from serve.api.stop_text import until_stop
 
 CONTEXT = 100
 HI = [{"role": "user", "content": "Hi"}]

@@ -21,9 +21,9 @@ from msgen.generated.common import (
 from msgen.generated.tokenizer import DetokenizeMsg, FinishMsg, PongMsg, TokenizeMsg
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
 from processes import GENEROUS
-from serve import checkpoint
-from serve.detokenizer import Detokenizer, Pieces, byte_of_character
-from serve.tokenizer import Prompts, RequestRefused, take
+from serve.model import checkpoint
+from serve.text.detokenizer import Detokenizer, Pieces, byte_of_character
+from serve.text.tokenizer import Prompts, RequestRefused, take
 from tokenizers import Tokenizer
 
 CONTEXT = 128

@@ -15,8 +15,7 @@ from msgen.generated.common import SamplingParams
 from msgen.runtime import BroadcastError, MsgenError, QueueFull
 from msgen.runtime.broadcast import StepPublisher, StepSubscriber
 from msgen.runtime.queues import ZmqPubQueue, ZmqPullQueue, ZmqPushQueue, ZmqSubQueue
-
-PATIENCE = 120.0
+from processes import GENEROUS
 
 
 def user(uid: int, tokens: int) -> backend.UserMsg:
@@ -28,13 +27,13 @@ def user(uid: int, tokens: int) -> backend.UserMsg:
 def send_requests(addr: str, sizes: list[int]) -> None:
     with ZmqPushQueue(addr, create=False, codec=backend.CODEC, linger=60) as queue:
         for uid, tokens in enumerate(sizes):
-            queue.put(user(uid, tokens), timeout=PATIENCE)
+            queue.put(user(uid, tokens), timeout=GENEROUS)
 
 
 def send_numbers(addr: str, first: int, count: int, hwm: int, create: bool) -> None:
     """Send `count` messages that carry ascending numbers."""
     with ZmqPushQueue(
-        addr, create, codec=tokenizer.CODEC, hwm=hwm, timeout=PATIENCE, linger=60
+        addr, create, codec=tokenizer.CODEC, hwm=hwm, timeout=GENEROUS, linger=60
     ) as queue:
         for number in range(first, first + count):
             queue.put(tokenizer.DetokenizeMsg(number, number & 0xFFFF, False))
@@ -45,7 +44,7 @@ def send_for_ever(addr: str, sizes: list[int], told: Connection) -> None:
     with ZmqPushQueue(addr, create=False, codec=backend.CODEC) as queue:
         uid = 0
         while True:
-            queue.put(user(uid, sizes[uid % len(sizes)]), timeout=PATIENCE)
+            queue.put(user(uid, sizes[uid % len(sizes)]), timeout=GENEROUS)
             uid += 1
             if uid == 10:
                 told.send("sending")
@@ -53,7 +52,7 @@ def send_for_ever(addr: str, sizes: list[int], told: Connection) -> None:
 
 def take_for_ever(addr: str, create: bool, told: Connection) -> None:
     """Receive without end, until killed; say when it has begun."""
-    with ZmqPullQueue(addr, create, codec=backend.CODEC, timeout=PATIENCE) as queue:
+    with ZmqPullQueue(addr, create, codec=backend.CODEC, timeout=GENEROUS) as queue:
         taken = 0
         while True:
             queue.get()
@@ -64,7 +63,7 @@ def take_for_ever(addr: str, create: bool, told: Connection) -> None:
 
 def take_uids(addr: str, create: bool, result: Connection) -> None:
     """Receive until ExitMsg, and report the numbers that came."""
-    with ZmqPullQueue(addr, create, codec=backend.CODEC, timeout=PATIENCE) as queue:
+    with ZmqPullQueue(addr, create, codec=backend.CODEC, timeout=GENEROUS) as queue:
         uids = []
         while not isinstance(msg := queue.get(), backend.ExitMsg):
             uids.append(msg.uid)  # type: ignore[union-attr]
@@ -85,7 +84,7 @@ def stop_unsent(addr: str, linger: float, result: Connection) -> None:
 def put_until_full_and_stop(addr: str, result: Connection) -> None:
     """Put until neither this process nor the receiver's takes any more, then stop."""
     with ZmqPushQueue(
-        addr, create=False, codec=backend.CODEC, hwm=1, linger=PATIENCE
+        addr, create=False, codec=backend.CODEC, hwm=1, linger=GENEROUS
     ) as queue:
         put = 0
         try:
@@ -99,7 +98,7 @@ def put_until_full_and_stop(addr: str, result: Connection) -> None:
 def exit_without_stop(addr: str, create: bool, count: int) -> None:
     """Put messages and return: the process's exit has to send them and to tidy up."""
     global kept
-    kept = ZmqPushQueue(addr, create, codec=backend.CODEC, linger=60, timeout=PATIENCE)
+    kept = ZmqPushQueue(addr, create, codec=backend.CODEC, linger=60, timeout=GENEROUS)
     for uid in range(count):
         kept.put(user(uid, 20_000))
 
@@ -110,18 +109,18 @@ kept: Any = None
 def subscribe(addr: str, count: int, result: Connection) -> None:
     """Subscribe, and report the numbers of the first messages that come."""
     with ZmqSubQueue(
-        addr, create=False, codec=tokenizer.CODEC, timeout=PATIENCE
+        addr, create=False, codec=tokenizer.CODEC, timeout=GENEROUS
     ) as queue:
         result.send([queue.get().uid for _ in range(count)])  # type: ignore[union-attr]
 
 
 def publish_for_ever(addr: str, told: Connection) -> None:
     with ZmqPubQueue(addr, create=True, codec=tokenizer.CODEC) as queue:
-        queue.wait_for_subscribers(1, PATIENCE)
+        queue.wait_for_subscribers(1, GENEROUS)
         told.send("publishing")
         uid = 0
         while True:
-            queue.put(tokenizer.AbortMsg(uid), timeout=PATIENCE)
+            queue.put(tokenizer.AbortMsg(uid), timeout=GENEROUS)
             uid += 1
 
 
@@ -142,7 +141,7 @@ def digest_steps(
     chance = random.Random(rank)
     seen = hashlib.sha256()
     with StepSubscriber(
-        addr, backend.CODEC, rank, world_size, timeout=PATIENCE, **options
+        addr, backend.CODEC, rank, world_size, timeout=GENEROUS, **options
     ) as subscriber:
         for _ in range(steps):
             step = subscriber.get_raw()
@@ -164,7 +163,7 @@ def follow_steps(
     taken = 0
     try:
         with StepSubscriber(
-            addr, backend.CODEC, rank, world_size, timeout=PATIENCE
+            addr, backend.CODEC, rank, world_size, timeout=GENEROUS
         ) as subscriber:
             while True:
                 subscriber.get()
@@ -176,7 +175,7 @@ def follow_steps(
 
 
 def publish_steps_for_ever(addr: str, world_size: int, told: Connection) -> None:
-    with StepPublisher(addr, backend.CODEC, world_size, timeout=PATIENCE) as publisher:
+    with StepPublisher(addr, backend.CODEC, world_size, timeout=GENEROUS) as publisher:
         publisher.wait_for_subscribers()
         number = 0
         while True:
@@ -192,7 +191,7 @@ def follow_and_stop_taking(
     """Subscribe, take ten steps, and then take no more until told to."""
     try:
         with StepSubscriber(
-            addr, backend.CODEC, rank, world_size, hwm=8, timeout=PATIENCE
+            addr, backend.CODEC, rank, world_size, hwm=8, timeout=GENEROUS
         ) as subscriber:
             for _ in range(10):
                 subscriber.get()

@@ -18,7 +18,7 @@ import torch
 import torch.distributed as dist
 from msgen.generated import backend, tokenizer
 from msgen.generated.common import SamplingParams
-from msgen.runtime.worker.loop import InferenceHandler, WorkerContext
+from msgen.runtime.worker import InferenceHandler, WorkerContext
 
 TROUBLE = 13
 """The number of a request that makes trouble."""
@@ -241,11 +241,11 @@ class Answering(Troubled):
 
 
 class NoHandler:
-    """Is none."""
+    """Does not derive from InferenceHandler."""
 
 
 class Nested(Echo):
-    """Has a process of its own, which does not look after its parent."""
+    """Starts a process that would outlive it."""
 
     def setup(self, context: WorkerContext) -> None:
         super().setup(context)

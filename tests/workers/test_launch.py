@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,19 @@ from msgen.runtime import WorkerError, WrongProcess
 from msgen.runtime.launch import WorkerPool, main
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
 from msgen.runtime.sockets import Curve, ipc_address, make_keys
+from msgen.runtime.worker.rank.settings import PoolOptions
 from pools import CODECS, serving
 from processes import CONTEXT, GENEROUS, is_alive, until
 
 TESTS = Path(__file__).parents[1] / "support"
 
 pytestmark = pytest.mark.usefixtures("run_dir")
+
+
+def test_a_pool_takes_its_options_by_name() -> None:
+    assert signature(WorkerPool) == signature(PoolOptions)
+    with pytest.raises(TypeError, match="rankz"):
+        WorkerPool("handlers:Echo", rankz=2)  # type: ignore[call-arg]
 
 
 def test_stop_lets_what_was_asked_be_done(ranks: int) -> None:

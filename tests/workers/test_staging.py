@@ -14,8 +14,7 @@ import torch
 from building import built, write_schema
 from msgen.generated import backend
 from msgen.runtime.codec.dtypes import DTYPES
-from msgen.runtime.worker.staged_fields import StagedFields
-from msgen.runtime.worker.staging import Done, Staging, choose_staging
+from msgen.runtime.worker.staging import Done, StagedFields, Staging, choose_staging
 
 SCHEMA = """
 group: images

@@ -16,25 +16,23 @@ from msgen.runtime import DecodeError
 from msgen.runtime.broadcast import StepPublisher, StepSubscriber
 from msgen.runtime.codec import wire
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
+from msgen.runtime.worker import InferenceHandler, InferenceWorker, WorkerContext
 from msgen.runtime.worker.clock import CELLS, StepClock
-from msgen.runtime.worker.ends import (
-    Broadcast,
-    FirstRank,
-    NoOthers,
-    OtherRank,
-    WorkerEnd,
-)
-from msgen.runtime.worker.loop import InferenceHandler, InferenceWorker, WorkerContext
-from msgen.runtime.worker.quarantine import DeadLetters, Logged, read_dead_letters
-from msgen.runtime.worker.rank.names import load, load_codec, load_handler
-from msgen.runtime.worker.reports import PipeReporter, StepFailed
+from msgen.runtime.worker.events import PipeEvents, StepFailed
+from msgen.runtime.worker.quarantine import DeadLetters, Quarantine, read_dead_letters
+from msgen.runtime.worker.rank.imports import load, load_codec, load_handler
 from msgen.runtime.worker.requests import PING, RequestQueue
-from msgen.runtime.worker.stop_request import StopRequest
+from msgen.runtime.worker.step_io import (
+    FirstRank,
+    OtherRank,
+    StepIO,
+    StopRequest,
+)
 from processes import GENEROUS, until
 
 
-class Seen:
-    """Keeps what a rank's loop tells, as reporter and as quarantine."""
+class Seen(Quarantine):
+    """Keeps what a rank's loop tells, as events and as quarantine."""
 
     def __init__(self) -> None:
         self.pongs: list[bytes] = []
@@ -105,7 +103,7 @@ class Ends:
         return FirstRank(
             self.requests,
             self.replies,
-            NoOthers() if alone else Broadcast(self.publisher),
+            None if alone else self.publisher,
             self.stop,
             self.limit,
             lambda step, error: refused.take(step, (), error),
@@ -119,18 +117,18 @@ def ends(tmp_path: Path) -> Iterator[Ends]:
 
 
 def make_worker(
-    handler: InferenceHandler, end: WorkerEnd, seen: Seen
+    handler: InferenceHandler, io: StepIO, seen: Seen
 ) -> tuple[InferenceWorker, StepClock]:
     clock = StepClock(bytearray(8 * CELLS))
     worker = InferenceWorker(
         handler,
-        end,
+        io,
         backend.CODEC,
         limit=4,
         stage=lambda messages: None,
         quarantine=seen,
         clock=clock,
-        reporter=seen,
+        events=seen,
     )
     return worker, clock
 
@@ -151,7 +149,7 @@ def test_both_ranks_do_the_same_from_the_same_bytes(ends: Ends) -> None:
     arrived(ends, 6)
     ends.stop.drain()
     handlers, seen, clocks = [Recorder(), Recorder()], [Seen(), Seen()], []
-    both: list[WorkerEnd] = [ends.first(seen[0]), OtherRank(ends.subscriber)]
+    both: list[StepIO] = [ends.first(seen[0]), OtherRank(ends.subscriber)]
     for handler, end, each in zip(handlers, both, seen):
         worker, clock = make_worker(handler, end, each)
         worker.run()
@@ -229,28 +227,28 @@ CONTEXT: Any = WorkerContext(0, 1, 0, "cpu", None, {}, lambda: None)  # type: ig
 
 def test_reports_are_plain_msgpack_of_bounded_size() -> None:
     ours, theirs = multiprocessing.Pipe()
-    reporter = PipeReporter(theirs)
+    events = PipeEvents(theirs)
     try:
         raise ValueError("\ud800 is no text")
     except ValueError as error:
         failed = StepFailed(3, [[b"a", b"b"], [bytes(2 << 20)]])
         failed.__cause__ = error
-        reporter.failed(failed)
+        events.failed(failed)
     kind, name, text, trace, step, frames = wire.unpack(ours.recv_bytes())
     assert (kind, name, text) == ("failed", "ValueError", r"\ud800 is no text")
     assert "in test_reports_are_plain" in trace
     assert (step, frames) == (3, [[b"a", b"b"]])
-    reporter.at("x" * 10)
-    reporter.ready("ipc:///x")
-    reporter.pong(b"t")
-    reporter.answered(1, Unspeakable())
-    reporter.ended()
+    events.at("x" * 10)
+    events.ready("ipc:///x")
+    events.pong(b"t")
+    events.answered(1, Unspeakable())
+    events.ended()
     told = [wire.unpack(ours.recv_bytes()) for _ in range(5)]
     assert told[3][:2] == ["answered", 1]
     assert told[3][3] == "(its text cannot be had)"
     assert told[4] == ["ended"]
     ours.close()
-    reporter.ended()  # The pool is gone; that is not for a report to tell.
+    events.ended()  # The pool is gone; that is not for a report to tell.
 
 
 class Unspeakable(Exception):
@@ -274,7 +272,9 @@ def test_rank_0_logs_what_it_leaves_out_and_keeps_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     letters = DeadLetters(tmp_path / "letters", 10_000)
-    Logged(letters).take(7, [b"x", memoryview(b"y")], DecodeError("backend", "is bad"))
+    Quarantine(letters).take(
+        7, [b"x", memoryview(b"y")], DecodeError("backend", "is bad")
+    )
     letters.close()
     assert "step 7: a request was left out" in caplog.text
     assert "DecodeError: backend: is bad" in caplog.text

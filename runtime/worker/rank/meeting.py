@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -37,6 +38,7 @@ class Meeting(Protocol):
         """Return the store by which torch's process group meets."""
 
 
+@dataclass(eq=False)
 class LocalMeeting:
     """Ranks of one machine.
 
@@ -46,19 +48,18 @@ class LocalMeeting:
         world_size: how many ranks there are.
     """
 
-    def __init__(self, steps: str, path: str, world_size: int) -> None:
-        self._steps = steps
-        self._path = path
-        self._world_size = world_size
+    steps: str
+    path: str
+    world_size: int
 
     def bind(self) -> tuple[str, Curve | None]:
-        return self._steps, None
+        return self.steps, None
 
     def bound(self, addr: str) -> None:
         pass
 
     def connect(self) -> tuple[str, Curve | None]:
-        return self._steps, None
+        return self.steps, None
 
     def store(self) -> Any:
         import torch.distributed as dist
@@ -67,7 +68,7 @@ class LocalMeeting:
         os.environ.setdefault(
             "GLOO_SOCKET_IFNAME", "lo" if sys.platform == "linux" else "lo0"
         )
-        return dist.FileStore(self._path, self._world_size)  # type: ignore[attr-defined]
+        return dist.FileStore(self.path, self.world_size)  # type: ignore[attr-defined]
 
 
 class StoreMeeting:

@@ -20,24 +20,17 @@ from msgen.runtime.codec.codec import Codec
 from msgen.runtime.errors import DecodeError
 from msgen.runtime.queues.blocking import ZmqPushQueue
 from msgen.runtime.worker.clock import StepClock
-from msgen.runtime.worker.ends import (
-    Broadcast,
-    FirstRank,
-    NoOthers,
-    OtherRank,
-    WorkerEnd,
-)
+from msgen.runtime.worker.events import PipeEvents, RankEvents
 from msgen.runtime.worker.handler import WorkerContext
 from msgen.runtime.worker.loop import InferenceWorker
-from msgen.runtime.worker.quarantine import DeadLetters, Logged, Quarantine, Unnoted
-from msgen.runtime.worker.reports import PipeReporter, Reporter
+from msgen.runtime.worker.quarantine import DeadLetters, Quarantine
 from msgen.runtime.worker.requests import RequestQueue
 from msgen.runtime.worker.staging import choose_staging
-from msgen.runtime.worker.stop_request import StopRequest
+from msgen.runtime.worker.step_io import FirstRank, OtherRank, StepIO, StopRequest
 
+from .imports import load_codec, load_handler
 from .meeting import LocalMeeting, Meeting
-from .names import load_codec, load_handler
-from .settings import RankPlan
+from .settings import RankSettings
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -46,33 +39,38 @@ if TYPE_CHECKING:
 STACKS_SIGNAL = signal.SIGUSR1
 """Makes a rank write the stacks of its threads, also while it holds Python's lock."""
 STEPS_AHEAD = 32
-"""Steps that each end of the broadcast holds for a rank that is behind."""
+"""Steps that each end of the broadcast holds for a rank that is behind: it may take a pause (garbage
+collection, page faults), while a rank that hangs is noticed soon."""
+REPLY_LINGER_S = 5.0
+"""Seconds that the last replies get to arrive: less than the 30 that a stop may take by default."""
 FAILED_LINGER_S = 1.0
-"""What a rank that failed gets to send the replies that are on their way."""
+"""What a rank that failed gets to send the replies that are on their way; its pool waits for that."""
 
 
-def main(plan: RankPlan, pipe: Connection, stacks: Connection, cells: Any) -> None:
+def main(
+    settings: RankSettings, pipe: Connection, stacks: Connection, cells: Any
+) -> None:
     """Be a rank of a pool on this machine.
 
     Args:
-        plan: what to do.
+        settings: what to do.
         pipe: to the pool and back.
         stacks: where stacks are written to.
         cells: the step clock's memory.
     """
-    _settle_in(stacks.fileno())
+    _prepare_process(stacks.fileno())
     stop = StopRequest()
-    Watch(pipe, plan.parent, stop).start()
-    reporter = PipeReporter(pipe)
-    meeting = LocalMeeting(plan.steps, plan.rendezvous, plan.world_size)
-    if run(plan, meeting, reporter, StepClock(cells), stop):
-        reporter.ended()
+    Watch(pipe, settings.parent, stop).start()
+    events = PipeEvents(pipe)
+    meeting = LocalMeeting(settings.steps, settings.rendezvous, settings.world_size)
+    if run(settings, meeting, events, StepClock(cells), stop):
+        events.ended()
     else:
         leave_failed()
 
 
-def _settle_in(stacks: int) -> None:
-    """Take the process's place: Ctrl-C is for the parent, and stacks can be asked for."""
+def _prepare_process(stacks: int) -> None:
+    """Leave Ctrl-C to the parent, and let it ask for stacks."""
     faulthandler.register(STACKS_SIGNAL, file=stacks, all_threads=True)
     with contextlib.suppress(PermissionError):
         os.setpgid(0, 0)
@@ -90,31 +88,31 @@ def leave_failed() -> NoReturn:
 
 
 def run(
-    plan: RankPlan,
+    settings: RankSettings,
     meeting: Meeting,
-    reporter: Reporter,
+    events: RankEvents,
     clock: StepClock,
     stop: StopRequest,
 ) -> bool:
     """Be a rank: set it up, take steps until the last one, and close all.
 
     Args:
-        plan: what to do.
+        settings: what to do.
         meeting: how the ranks find each other.
-        reporter: is told how it goes.
+        events: is told what happens.
         clock: notes the steps.
         stop: what ends rank 0, and with it the others.
 
     Returns:
-        Whether it ended in order; else it has reported why not.
+        Whether it ended in order; else `events` was told why not.
     """
     try:
         with ExitStack() as stack:
             try:
-                _run(plan, meeting, reporter, clock, stop, stack)
+                _run(settings, meeting, events, clock, stop, stack)
             except BaseException as error:
                 # Told first: what was opened may take long to close, or hang.
-                reporter.failed(error)
+                events.failed(error)
                 _limit_closing()
                 raise
     except BaseException:
@@ -130,197 +128,199 @@ def _limit_closing() -> None:
 
 
 def _run(
-    plan: RankPlan,
+    settings: RankSettings,
     meeting: Meeting,
-    reporter: Reporter,
+    events: RankEvents,
     clock: StepClock,
     stop: StopRequest,
     stack: ExitStack,
 ) -> None:
-    reporter.at("importing the codecs")
-    requests = load_codec(plan.requests.codec, "request_codec")
-    replies = load_codec(plan.replies.codec, "reply_codec")
-    reporter.at("opening the queues")
-    opened = (_Other if plan.rank else _First)(plan, meeting, requests, replies, stack)
-    reporter.at("importing the handler")
-    cls = load_handler(plan.handler)
-    device = _choose_device(plan)
-    reporter.at("joining the process group")
-    group = stack.enter_context(_process_group(plan, meeting))
-    reporter.at("setting the handler up")
-    handler = cls(**plan.handler_options)
+    options = settings.options
+    events.at("importing the codecs")
+    requests = load_codec(options.request_codec, "request_codec")
+    replies = load_codec(options.reply_codec, "reply_codec")
+    events.at("opening the queues")
+    # Requests that come while the handler is set up wait in rank 0's queue.
+    opened = (
+        None if settings.rank else _First(settings, meeting, requests, replies, stack)
+    )
+    events.at("importing the handler")
+    cls = load_handler(options.handler)
+    device = _choose_device(settings)
+    events.at("joining the process group")
+    group = stack.enter_context(_process_group(settings, meeting))
+    events.at("setting the handler up")
+    handler_options = dict(options.options or {})
+    handler = cls(**handler_options)
     handler.setup(
         WorkerContext(
-            plan.rank,
-            plan.world_size,
-            plan.local_rank,
+            settings.rank,
+            settings.world_size,
+            settings.local_rank,
             device,
             group,
-            plan.handler_options,
+            handler_options,
             stop.stop,
         )
     )
-    reporter.at("waiting for the other ranks")
-    end, quarantine = opened.finish(plan, stop, clock)
-    reporter.ready(opened.addr)
+    events.at("waiting for the other ranks")
+    io: StepIO
+    if opened is not None:
+        io = opened.io(stop, clock)
+        events.ready(opened.addr)
+    else:
+        # Rank 0 waits for that, so it comes last.
+        io = OtherRank(_subscribe(settings, meeting, requests, stack))
+        events.ready("")
     InferenceWorker(
         handler,
-        end,
+        io,
         requests,
-        limit=plan.max_step_messages,
+        limit=options.max_step_messages,
         stage=choose_staging(requests, device),
-        quarantine=quarantine,
+        quarantine=None if opened is None else opened.quarantine,
         clock=clock,
-        reporter=reporter,
+        events=events,
     ).run()
-    reporter.at("closing the handler")
+    events.at("closing the handler")
     handler.close()
 
 
 class _First:
-    """What rank 0 opens."""
+    """What rank 0 opens.
+
+    Attributes:
+        addr: where requests go.
+        quarantine: where messages go that are not valid.
+    """
 
     def __init__(
         self,
-        plan: RankPlan,
+        settings: RankSettings,
         meeting: Meeting,
         requests: Codec[Any],
         replies: Codec[Any],
         stack: ExitStack,
     ) -> None:
+        options = self._options = settings.options
         letters = None
-        if plan.dead_letters is not None:
-            letters = DeadLetters(plan.dead_letters, plan.dead_letter_bytes)
+        if options.dead_letters is not None:
+            letters = DeadLetters(options.dead_letters, options.dead_letter_bytes)
             stack.callback(letters.close)
-        self._quarantine = Logged(letters)
+        self.quarantine = Quarantine(letters)
         # Closed last: replies that are on their way get the time they need.
         self._replies = stack.enter_context(
             ZmqPushQueue(
-                plan.replies.addr,
-                plan.replies.create,
+                options.replies,
+                options.bind_replies,
                 replies,
-                timeout=plan.reply_timeout,
-                **plan.replies.options,
+                timeout=options.reply_timeout,
+                hwm=options.hwm,
+                max_message_bytes=options.max_message_bytes,
+                security=options.replies_security,
+                linger=REPLY_LINGER_S,
             )
         )
         self._publisher = None
-        if plan.world_size > 1:
+        if settings.world_size > 1:
             steps, security = meeting.bind()
             self._publisher = stack.enter_context(
                 StepPublisher(
                     steps,
                     requests,
-                    plan.world_size,
+                    settings.world_size,
                     hwm=STEPS_AHEAD,
-                    max_message_bytes=plan.max_step_bytes,
-                    timeout=plan.step_timeout,
+                    max_message_bytes=options.max_step_bytes,
+                    timeout=options.step_timeout,
                     security=security,
                 )
             )
             meeting.bound(self._publisher.addr)
         self._requests = stack.enter_context(
             RequestQueue(
-                plan.requests.addr,
-                plan.requests.create,
+                settings.requests,
+                True,
                 requests,
-                **plan.requests.options,
+                hwm=options.hwm,
+                max_message_bytes=options.max_message_bytes,
+                security=options.requests_security,
             )
         )
         self.addr = self._requests.addr
 
-    def finish(
-        self, plan: RankPlan, stop: StopRequest, clock: StepClock
-    ) -> tuple[WorkerEnd, Quarantine]:
-        others: Broadcast | NoOthers = NoOthers()
+    def io(self, stop: StopRequest, clock: StepClock) -> FirstRank:
+        """Wait for the other ranks, and return what the loop reads and writes."""
         if self._publisher is not None:
-            self._publisher.wait_for_subscribers(timeout=plan.ready_timeout)
-            others = Broadcast(self._publisher)
+            self._publisher.wait_for_subscribers(timeout=self._options.ready_timeout)
 
         def refuse(step: int, error: DecodeError) -> None:
             clock.refuse()
-            self._quarantine.take(step, (), error)
+            self.quarantine.take(step, (), error)
 
-        end = FirstRank(
+        return FirstRank(
             self._requests,
             self._replies,
-            others,
+            self._publisher,
             stop,
-            plan.max_step_messages,
+            self._options.max_step_messages,
             refuse,
         )
-        return end, self._quarantine
 
 
-class _Other:
-    """What any other rank opens: it subscribes once it is set up, and rank 0 waits for that."""
-
-    addr = ""
-
-    def __init__(
-        self,
-        plan: RankPlan,
-        meeting: Meeting,
-        requests: Codec[Any],
-        replies: Codec[Any],
-        stack: ExitStack,
-    ) -> None:
-        self._meeting = meeting
-        self._codec = requests
-        self._stack = stack
-
-    def finish(
-        self, plan: RankPlan, stop: StopRequest, clock: StepClock
-    ) -> tuple[WorkerEnd, Quarantine]:
-        steps, security = self._meeting.connect()
-        subscriber = self._stack.enter_context(
-            StepSubscriber(
-                steps,
-                self._codec,
-                plan.rank,
-                plan.world_size,
-                hwm=STEPS_AHEAD,
-                max_message_bytes=plan.max_step_bytes,
-                security=security,
-            )
+def _subscribe(
+    settings: RankSettings, meeting: Meeting, requests: Codec[Any], stack: ExitStack
+) -> StepSubscriber[Any]:
+    steps, security = meeting.connect()
+    return stack.enter_context(
+        StepSubscriber(
+            steps,
+            requests,
+            settings.rank,
+            settings.world_size,
+            hwm=STEPS_AHEAD,
+            max_message_bytes=settings.options.max_step_bytes,
+            security=security,
         )
-        return OtherRank(subscriber), Unnoted()
+    )
 
 
-def _choose_device(plan: RankPlan) -> torch.device:
+def _choose_device(settings: RankSettings) -> torch.device:
     """Return the rank's device, and make it the current one.
 
     Raises:
         RuntimeError: the machine has no such device.
     """
-    if plan.device == "cpu":
+    if settings.options.device == "cpu":
         if "OMP_NUM_THREADS" not in os.environ:
             # Ranks that each start a thread per core get in each other's way.
-            torch.set_num_threads(max(1, (os.cpu_count() or 1) // plan.world_size))
+            torch.set_num_threads(max(1, (os.cpu_count() or 1) // settings.world_size))
         return torch.device("cpu")
     count = torch.cuda.device_count()
-    if plan.local_rank >= count:
+    if settings.local_rank >= count:
         raise RuntimeError(
-            f"device 'cuda': local rank {plan.local_rank} needs cuda:{plan.local_rank}, this machine "
+            f"device 'cuda': local rank {settings.local_rank} needs cuda:{settings.local_rank}, this machine "
             f"has {count} such devices; start fewer ranks, or use device='cpu'"
         )
-    device = torch.device("cuda", plan.local_rank)
+    device = torch.device("cuda", settings.local_rank)
     torch.cuda.set_device(device)
     return device
 
 
 @contextmanager
-def _process_group(plan: RankPlan, meeting: Meeting) -> Iterator[ProcessGroup | None]:
+def _process_group(
+    settings: RankSettings, meeting: Meeting
+) -> Iterator[ProcessGroup | None]:
     """Join the ranks' process group, which is torch's default group then."""
-    if plan.world_size == 1:
+    if settings.world_size == 1:
         yield None
         return
     import torch.distributed as dist
 
     dist.init_process_group(
-        "nccl" if plan.device == "cuda" else "gloo",
+        "nccl" if settings.options.device == "cuda" else "gloo",
         store=meeting.store(),
-        rank=plan.rank,
-        world_size=plan.world_size,
+        rank=settings.rank,
+        world_size=settings.world_size,
     )
     yield dist.group.WORLD
     # Not after a failure, when it would wait for ranks that do not come.

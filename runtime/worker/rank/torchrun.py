@@ -1,8 +1,8 @@
 """A rank under torchrun: its place comes from the environment, the others from torch's store.
 
 There is no pool here: torchrun starts the ranks, on every machine, and ends them when one fails.
-What the pool does otherwise, a rank does for itself: it ends with torchrun's agent, and looks after
-its own step timeout.
+What the pool does otherwise, a rank does for itself: it ends with torchrun's agent, and watches its
+own step timeout.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from types import FrameType
 from typing import NoReturn
 
 from msgen.runtime.worker.clock import CELLS, StepClock
-from msgen.runtime.worker.reports import StepFailed
-from msgen.runtime.worker.stop_request import StopRequest
+from msgen.runtime.worker.events import StepFailed
+from msgen.runtime.worker.step_io import StopRequest
 
 from .meeting import StoreMeeting, own_host
 from .process import leave_failed, run
-from .settings import RankPlan
+from .settings import RankSettings
 from .watch import Watch, leave
 
 _log = logging.getLogger(__name__)
@@ -34,8 +34,8 @@ VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 """What torchrun sets in the environment of a rank."""
 
 
-class LogReporter:
-    """Logs how a rank gets on, and keeps its error.
+class LogEvents:
+    """Logs what happens in a rank, and keeps its error.
 
     Args:
         rank: which one.
@@ -67,11 +67,11 @@ class LogReporter:
         _log.info("rank %d: ended", self._rank)
 
 
-def run_under_torchrun(plan: RankPlan, host: str | None = None) -> None:
+def run_under_torchrun(settings: RankSettings, host: str | None = None) -> None:
     """Be the rank that the environment says.
 
     Args:
-        plan: of a rank; its place is taken from the environment.
+        settings: of a rank; its place is taken from the environment.
         host: the address at which other machines reach this one; None finds it out.
 
     Raises:
@@ -81,25 +81,26 @@ def run_under_torchrun(plan: RankPlan, host: str | None = None) -> None:
     rank, world_size, local_rank, port = map(
         _number, ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_PORT")
     )
-    plan = replace(
-        plan,
+    settings = replace(
+        settings,
         rank=rank,
         world_size=world_size,
         local_rank=local_rank,
         parent=os.getppid(),
     )
     stop = StopRequest()
-    _heed_signals(stop)
-    Watch(None, plan.parent, stop).start()
+    _stop_at_signals(stop)
+    Watch(None, settings.parent, stop).start()
     clock = StepClock(bytearray(8 * CELLS))
-    if plan.step_timeout is not None:
-        _watch_steps(rank, clock, plan.step_timeout)
-    meeting = _meet(plan, host or own_host(os.environ["MASTER_ADDR"], port))
-    reporter = LogReporter(rank)
-    if run(plan, meeting, reporter, clock, stop):
-        reporter.ended()
-    elif reporter.error is not None:
-        raise reporter.error
+    step_timeout = settings.options.step_timeout
+    if step_timeout is not None:
+        _watch_steps(rank, clock, step_timeout)
+    meeting = _meet(settings, host or own_host(os.environ["MASTER_ADDR"], port))
+    events = LogEvents(rank)
+    if run(settings, meeting, events, clock, stop):
+        events.ended()
+    elif events.error is not None:
+        raise events.error
 
 
 def _number(variable: str) -> int:
@@ -111,30 +112,31 @@ def _number(variable: str) -> int:
     return int(value)
 
 
-def _meet(plan: RankPlan, host: str) -> StoreMeeting:
+def _meet(settings: RankSettings, host: str) -> StoreMeeting:
     import torch.distributed as dist
 
-    timeout = timedelta(seconds=plan.ready_timeout)
+    rank, world_size = settings.rank, settings.world_size
+    timeout = settings.options.ready_timeout
     store, _, _ = next(
-        dist.rendezvous("env://", plan.rank, plan.world_size, timeout=timeout)  # type: ignore[attr-defined]
+        dist.rendezvous("env://", rank, world_size, timeout=timedelta(seconds=timeout))  # type: ignore[attr-defined]
     )
     prefixed = dist.PrefixStore("msgen", store)  # type: ignore[attr-defined]
-    return StoreMeeting(prefixed, plan.rank, plan.world_size, host, plan.ready_timeout)
+    return StoreMeeting(prefixed, rank, world_size, host, timeout)
 
 
-def _heed_signals(stop: StopRequest) -> None:
+def _stop_at_signals(stop: StopRequest) -> None:
     """Stop in order at the first signal, at once at the second.
 
     Only rank 0 can stop in order, and all others with it; torchrun signals them all.
     """
 
-    def heed(number: int, frame: FrameType | None) -> None:
+    def on_signal(number: int, frame: FrameType | None) -> None:
         if stop.asked:
             leave()
         stop.drain()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, heed)
+        signal.signal(number, on_signal)
 
 
 def _watch_steps(rank: int, clock: StepClock, limit: float) -> None:

@@ -1,4 +1,4 @@
-"""The watch of a rank's process: ends it with its parent, and takes the parent's orders.
+"""The watch of a rank's process: ends it with its parent, and follows the parent's orders.
 
 A thread waits for the parent's pipe and for the parent itself. A parent that was killed cannot
 order anything: its end of the pipe closes, and its process ends. Either is enough, since a forked
@@ -7,7 +7,6 @@ child of the parent may hold the pipe open.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import threading
@@ -15,12 +14,15 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn
 
 from msgen.runtime.sockets import context
-from msgen.runtime.worker.stop_request import StopRequest
+from msgen.runtime.worker.step_io import StopRequest
+
+from .guardian import open_process
 
 DRAIN = b"drain"
 STOP = b"stop"
 
 _LOOK_EVERY_S = 0.5
+"""Where the system has no descriptors of processes, a rank outlives its parent by that at most."""
 
 
 class Watch:
@@ -42,7 +44,7 @@ class Watch:
         # Made here: were the parent gone already, its number could be another one's later.
         threading.Thread(
             target=self._run,
-            args=(process_end(self._parent),),
+            args=(open_process(self._parent),),
             name="msgen-watch",
             daemon=True,
         ).start()
@@ -58,9 +60,9 @@ class Watch:
             if parent_end in ready or (looks and os.getppid() != self._parent):
                 leave()
             if self._pipe in ready:
-                self._obey()
+                self._follow_order()
 
-    def _obey(self) -> None:
+    def _follow_order(self) -> None:
         assert self._pipe is not None
         try:
             order = self._pipe.recv_bytes()
@@ -70,14 +72,6 @@ class Watch:
             self._stop.drain()
         elif order == STOP:
             self._stop.stop()
-
-
-def process_end(pid: int) -> int | None:
-    """Return a descriptor that is readable once a process has ended; None where there are none."""
-    if hasattr(os, "pidfd_open"):
-        with contextlib.suppress(OSError):
-            return os.pidfd_open(pid)
-    return None
 
 
 def leave() -> NoReturn:

@@ -3,7 +3,8 @@
 Each rank watches its parent itself, in a thread. That takes Python's lock, which a handler may hold
 for long, and a rank that still imports torch has no such thread yet. The guardian needs nothing of
 the ranks. It is this file, run alone: it starts in a moment, and imports nothing but the standard
-library. Its parent tells it, a line each, of ranks and of files to remove.
+library, which also holds for what others take from here. Its parent sends it a line for each rank and
+for each file to remove.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from pathlib import Path
 _GRACE_S = 0.5
 """What ranks get to end by themselves: they remove the files that they made."""
 _ENDING_S = 1.0
-_PATIENCE_S = 2.0
+"""What killed ranks get to be gone, before files are removed: the kernel frees large memory first."""
+_DISMISS_S = 2.0
+"""What the guardian gets to end by itself; it has nothing left to do, but the machine may be loaded."""
 
 
 class Guardian:
@@ -69,24 +72,25 @@ class Guardian:
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         try:
-            self._process.wait(_PATIENCE_S)
+            self._process.wait(_DISMISS_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
 
-class _Charges:
-    """What the guardian was told of."""
+class _Guarded:
+    """The ranks and files that the guardian was told of."""
 
     def __init__(self) -> None:
         self.ranks: dict[int, int | None] = {}
         self.files: list[Path] = []
         self.done = False
 
-    def hear(self, line: bytes) -> None:
+    def take(self, line: bytes) -> None:
+        """Take a line of the parent's."""
         word, _, value = line.partition(b" ")
         if word == b"rank":
-            self.ranks[int(value)] = _open_process(int(value))
+            self.ranks[int(value)] = open_process(int(value))
         elif word == b"gone":
             opened = self.ranks.pop(int(value), None)
             if opened is not None:
@@ -100,11 +104,7 @@ class _Charges:
         """End the ranks, and remove the files."""
         if not self._wait(_GRACE_S):
             for pid in self._alive():
-                with contextlib.suppress(OSError):
-                    if os.getpgid(pid) == pid:
-                        os.killpg(pid, signal.SIGKILL)
-                    else:
-                        os.kill(pid, signal.SIGKILL)
+                signal_rank(pid, signal.SIGKILL)
             self._wait(_ENDING_S)
         for path in self.files:
             with contextlib.suppress(OSError):
@@ -125,12 +125,24 @@ class _Charges:
         ]
 
 
-def _open_process(pid: int) -> int | None:
-    """Return a descriptor of a process, by which it is not taken for a later one."""
+def open_process(pid: int) -> int | None:
+    """Return a descriptor of a process, by which it is not taken for a later one of its number.
+
+    It is readable once the process has ended. None where the system has none, or no such process.
+    """
     if hasattr(os, "pidfd_open"):
         with contextlib.suppress(OSError):
             return os.pidfd_open(pid)
     return None
+
+
+def signal_rank(pid: int, number: int) -> None:
+    """Send a signal to a rank, and to the processes that it started, if any of them lives."""
+    with contextlib.suppress(OSError):
+        if os.getpgid(pid) == pid:
+            os.killpg(pid, number)
+        else:
+            os.kill(pid, number)
 
 
 def _has_ended(pid: int, opened: int | None) -> bool:
@@ -161,28 +173,28 @@ def _is_used(path: Path) -> bool:
 
 
 def main() -> None:
-    """Listen to the parent until it is done, or gone."""
-    # Ctrl-C is the parent's affair.
+    """Take the parent's lines until it is done, or gone."""
+    # A terminal sends Ctrl-C to all; how the ranks end is the parent's decision.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    charges = _Charges()
+    guarded = _Guarded()
     source = sys.stdin.fileno()
     # A child that the parent forked may hold its end of the pipe open.
-    parent = _open_process(os.getppid())
+    parent = open_process(os.getppid())
     waited = [source] if parent is None else [source, parent]
-    heard = b""
-    while not charges.done:
+    rest = b""
+    while not guarded.done:
         ready = select.select(waited, [], [])[0]
         if source not in ready:
             break
         piece = os.read(source, 1 << 16)
         if not piece:
             break
-        *lines, heard = (heard + piece).split(b"\n")
+        *lines, rest = (rest + piece).split(b"\n")
         for line in lines:
-            charges.hear(line)
-    if not charges.done:
-        charges.end()
+            guarded.take(line)
+    if not guarded.done:
+        guarded.end()
 
 
 if __name__ == "__main__":

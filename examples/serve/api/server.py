@@ -30,18 +30,19 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from . import child
-from .api_errors import ApiError
+from .. import child
+from ..wiring import Wiring
 from .chat_request import parse
 from .chat_response import Answer, event
 from .engine_client import EngineClient
+from .errors import ApiError
 from .stop_text import until_stop
-from .wiring import Wiring
 
 MOST_BODY_BYTES = 4 << 20
-"""Bytes of the largest request that is read."""
+"""Bytes of the largest request that is read: far more text than a context has room for."""
 
-_CLOSING_PATIENCE_S = 3
+_CLOSING_S = 3
+"""What answers under way get to reach their clients, before connections are closed."""
 _NO_ANSWER = Response(status_code=499)
 """What a client gets that is not there any more."""
 
@@ -288,7 +289,7 @@ def main(
             api.app,
             log_level="warning",
             access_log=False,
-            timeout_graceful_shutdown=_CLOSING_PATIENCE_S,
+            timeout_graceful_shutdown=_CLOSING_S,
         )
     )
     loop: asyncio.AbstractEventLoop | None = None

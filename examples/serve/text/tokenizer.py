@@ -21,11 +21,12 @@ from msgen.runtime import DecodeError
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
 from tokenizers import Tokenizer
 
-from . import child
-from .wiring import Wiring
+from .. import child
+from ..wiring import Wiring
 
 _log = logging.getLogger(__name__)
 _MOST_AT_ONCE = 64
+"""Requests taken together: as many as a step of the workers has messages."""
 
 
 class RequestRefused(Exception):

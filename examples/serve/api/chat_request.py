@@ -14,10 +14,10 @@ from typing import Any
 
 from msgen.generated.common import SamplingParams
 
-from .api_errors import ApiError, wrong
+from .errors import ApiError, wrong
 
-MOST_MESSAGES = 1024
-MOST_STOPS = 4
+MOST_MESSAGES = 1024  # More than a context has room for, in turns of a few words.
+MOST_STOPS = 4  # As OpenAI has it.
 
 _ROLES = {
     "system": "system",

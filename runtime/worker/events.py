@@ -1,4 +1,4 @@
-"""Reports: what a rank tells its pool, through a pipe, as msgpack arrays.
+"""Events of a rank, which it sends to its pool through a pipe, as msgpack arrays.
 
 A kind comes first. Nothing of a rank is unpickled by the process that started it.
 """
@@ -22,8 +22,9 @@ FAILED = "failed"
 ENDED = "ended"
 
 MAX_FRAME_BYTES = 1 << 20
-"""Bytes of a failed step's messages that are told."""
+"""Bytes of a failed step's messages that are sent along: enough for prompts, and soon written."""
 _LONGEST_TEXT = 100_000
+"""Characters of a text: about a thousand lines of a traceback, of which the last say most."""
 
 
 class StepFailed(Exception):
@@ -40,8 +41,8 @@ class StepFailed(Exception):
         self.frames = frames
 
 
-class Reporter(Protocol):
-    """Tells how a rank gets on."""
+class RankEvents(Protocol):
+    """Is told what happens in a rank."""
 
     def at(self, what: str) -> None:
         """It has begun to do something, on its way to be ready."""
@@ -62,11 +63,11 @@ class Reporter(Protocol):
         """It has ended in order."""
 
 
-class PipeReporter:
-    """Tells a pool.
+class PipeEvents:
+    """Sends events to a pool.
 
     Args:
-        pipe: to it.
+        pipe: to the pool.
     """
 
     def __init__(self, pipe: Connection) -> None:
@@ -97,8 +98,8 @@ class PipeReporter:
     def ended(self) -> None:
         self._send(ENDED)
 
-    def _send(self, *report: Any) -> None:
-        data = wire.pack(list(report))
+    def _send(self, *event: Any) -> None:
+        data = wire.pack(list(event))
         try:
             with self._lock:
                 self._pipe.send_bytes(data)
@@ -127,13 +128,13 @@ def _plain(text: str) -> str:
 
 
 def _first_frames(messages: Sequence[Sequence[Frame]]) -> list[list[bytes]]:
-    """Return the frames of the first messages, as many as may be told."""
-    told: list[list[bytes]] = []
+    """Return the frames of the first messages, as many as may be sent along."""
+    first: list[list[bytes]] = []
     size = 0
     for message in messages:
         frames = [bytes(frame) for frame in message]  # type: ignore[arg-type]
         size += sum(map(len, frames))
         if size > MAX_FRAME_BYTES:
             break
-        told.append(frames)
-    return told
+        first.append(frames)
+    return first

@@ -20,11 +20,12 @@ from msgen.runtime import DecodeError
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
 from tokenizers import Tokenizer
 
-from . import child
-from .wiring import Wiring
+from .. import child
+from ..wiring import Wiring
 
 _log = logging.getLogger(__name__)
 _MOST_AT_ONCE = 256
+"""Messages taken together: several steps of tokens of all running requests."""
 
 
 def byte_of_character() -> dict[str, int]:

@@ -13,12 +13,14 @@ from msgen.generated.common import EngineStats, FailureKind, SamplingParams
 from msgen.runtime import DecodeError, EncodeError, QueueClosed, QueueFull
 from msgen.runtime.queues import ZmqAsyncPullQueue, ZmqAsyncPushQueue
 
-from .api_errors import ApiError, unavailable
-from .wiring import Wiring
+from ..wiring import Wiring
+from .errors import ApiError, unavailable
 
 _log = logging.getLogger(__name__)
 _MOST_AT_ONCE = 256
-_PUT_PATIENCE_S = 10.0
+"""Replies taken together: as many as the detokenizer sends at once."""
+_PUT_S = 10.0
+"""How long a request may wait for room in the queue, before its client is told that none is there."""
 
 
 class Generation:
@@ -143,7 +145,7 @@ class EngineClient:
         if self._failure is not None:
             raise self._failure
         try:
-            await self._requests.put(message, timeout=_PUT_PATIENCE_S)
+            await self._requests.put(message, timeout=_PUT_S)
         except EncodeError as error:
             raise ApiError(f"the request cannot be sent on: {error}") from error
         except (QueueFull, QueueClosed) as error:

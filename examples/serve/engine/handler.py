@@ -15,11 +15,12 @@ import torch.distributed as dist
 from msgen.generated import backend
 from msgen.generated.common import EngineStats, Failure, FailureKind, FinishReason
 from msgen.generated.tokenizer import DetokenizeMsg, FinishMsg, PongMsg
-from msgen.runtime.worker.loop import InferenceHandler, WorkerContext
+from msgen.runtime.worker import InferenceHandler, WorkerContext
 from torch import Tensor
 
-from . import llama, sampling, tensor_parallel
-from .kv_cache import KVCache, batch_of
+from ..model import llama, tensor_parallel
+from ..model.kv_cache import KVCache, batch_of
+from . import sampling
 from .scheduler import Request, Scheduler
 
 

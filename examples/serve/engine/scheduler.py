@@ -20,7 +20,7 @@ import torch
 from msgen.generated.common import SamplingParams
 from torch import Tensor
 
-from .kv_cache import Advance, KVCache
+from ..model.kv_cache import Advance, KVCache
 
 
 @dataclass(eq=False)
