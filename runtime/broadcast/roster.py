@@ -67,7 +67,7 @@ class Roster:
         return sorted(self._ranks.values(), key=lambda state: state.rank)
 
     def take(self, message: bytes) -> None:
-        """Take in one message from upstream; what is none of ours is ignored."""
+        """Take in one message from upstream; whatever else comes there is ignored."""
         kind, topic = message[:1], message[1:]
         if kind not in (SUBSCRIBE, UNSUBSCRIBE):
             self._note_progress(message)
