@@ -77,7 +77,8 @@ class StepPublisher(Publisher[M], StepDecoder[M]):
             if self._roster.complete(wanted):
                 return
             if not self._wait(deadline):
-                raise self._roster.missing_error(wanted, self._seconds(timeout))
+                ending = f" within {self._seconds(timeout)} s"
+                raise self._roster.missing_error(wanted, ending)
 
     def put(self, msgs: Iterable[M], timeout: Timeout = DEFAULT) -> RawStep:
         """Send messages as one step.
@@ -135,10 +136,9 @@ class StepPublisher(Publisher[M], StepDecoder[M]):
         self._transmit(frames)
 
     def _full(self, frames: Any, timeout: float | None) -> RankStalled:
-        told, ranks = self._roster.stalled_text(self._next)
-        return RankStalled(
-            f"{self.addr}: step {self._next} could not be sent within {timeout} s: {told}",
-            ranks,
+        return self._roster.stalled_error(
+            self._next,
+            f"{self.addr}: step {self._next} could not be sent within {timeout} s: ",
         )
 
     def check(self) -> None:

@@ -29,7 +29,7 @@ RETRY_S = 0.001
 
 M = TypeVar("M")
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("msgen.runtime.queues")
 
 
 class SendingOptions(Options, total=False):
