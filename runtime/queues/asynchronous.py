@@ -48,10 +48,6 @@ class Turns:
         event: zmq.POLLIN or zmq.POLLOUT.
         held: messages beside the socket's, of which there may be some.
 
-    Attributes:
-        queue: those who wait, in order; a coroutine may take something itself where nobody does.
-        slice_ends: when, on the monotonic clock, the loop's other tasks are due; from then on
-            nothing should be taken but by `take`.
     """
 
     def __init__(self, socket: zmq.Socket[Any], event: int, held: Sized = ()) -> None:
@@ -159,10 +155,6 @@ class OnLoop(Endpoint):
 
     _turns: Turns
 
-    def _may_try(self) -> bool:
-        turns = self._turns
-        return not turns.queue and monotonic() < turns.slice_ends
-
     async def _until(
         self,
         attempt: Callable[[], T],
@@ -232,6 +224,17 @@ class ZmqAsyncPushQueue(OnLoop, Sender[M]):
             raw if type(raw) is bytes else frames_of(raw), timeout
         )
 
+    async def _put_frames(
+        self, frames: Any, timeout: Timeout
+    ) -> zmq.MessageTracker | None:
+        turns = self._turns
+        if not turns.queue and monotonic() < turns.slice_ends:
+            try:
+                return self._transmit(frames)
+            except zmq.ZMQError:
+                pass  # It is full, or the process is exiting, as the next attempt finds out, too.
+        return await super()._put_frames(frames, timeout)
+
     async def drain(self, timeout: Timeout = DEFAULT) -> bool:
         """Wait until all that was put has arrived; see `ZmqPushQueue`."""
         return await self._drain(timeout)
@@ -275,10 +278,8 @@ class ZmqAsyncPullQueue(OnLoop, Receiver[M]):
         if not (turns.queue or self._held) and monotonic() < turns.slice_ends:
             try:
                 head = self._recv(NOW)
-            except zmq.Again:
-                pass
-            except zmq.ContextTerminated:
-                raise self._closed_by_exit() from None
+            except zmq.ZMQError:
+                pass  # As in `_put_frames` of the sending end.
             else:
                 return self._unpack(head)
         return await self._take(self._get_now, timeout)

@@ -282,10 +282,6 @@ class Endpoint(context.Resource):
         seconds = self._seconds(timeout)
         return math.inf if seconds is None else monotonic() + seconds
 
-    def _may_try(self) -> bool:
-        """Say whether nobody else has to be served first."""
-        return True
-
     async def _until(
         self,
         attempt: Callable[[], T],

@@ -174,11 +174,6 @@ class Receiver(Endpoint, Generic[M]):
         """Take something as soon as it is there."""
         self._check_owner()
         try:
-            if self._may_try():
-                try:
-                    return attempt()
-                except zmq.Again:
-                    pass
             return await self._until(attempt, timeout)
         except zmq.Again:
             raise QueueEmpty(

@@ -164,11 +164,6 @@ class Sender(Endpoint, Generic[M]):
     ) -> zmq.MessageTracker | None:
         """Send an encoded message as soon as there is room for it."""
         try:
-            if self._may_try():
-                try:
-                    return self._transmit(frames)
-                except zmq.Again:
-                    pass
             return await self._until(
                 partial(self._transmit_or_tell, frames),
                 timeout,
