@@ -208,8 +208,8 @@ class SubscribersMissing(_WithAttributes, BroadcastError):
         self.ranks = ranks
 
 
-class RankLost(_WithAttributes, BroadcastError):
-    """A rank that had subscribed is gone: its process ended, or its connection broke.
+class _AboutRank(_WithAttributes, BroadcastError):
+    """An error of one rank.
 
     Attributes:
         rank: which one.
@@ -222,18 +222,12 @@ class RankLost(_WithAttributes, BroadcastError):
         self.rank = rank
 
 
-class RankRefused(_WithAttributes, BroadcastError):
-    """A rank announced what this publisher cannot serve.
+class RankLost(_AboutRank):
+    """A rank that had subscribed is gone: its process ended, or its connection broke."""
 
-    Attributes:
-        rank: which one.
-    """
 
-    _names = ("rank",)
-
-    def __init__(self, text: str, rank: int) -> None:
-        super().__init__(text)
-        self.rank = rank
+class RankRefused(_AboutRank):
+    """A rank announced what this publisher cannot serve."""
 
 
 class RankStalled(QueueFull, BroadcastError):

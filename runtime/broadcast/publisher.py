@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import zmq
 from msgen.runtime.codec.codec import Codec
 from msgen.runtime.codec.frames import DEFAULT_THRESHOLD
 from msgen.runtime.errors import RankStalled
+from msgen.runtime.queues.blocking import completed
 from msgen.runtime.queues.endpoint import DEFAULT, Options, Timeout
-from msgen.runtime.queues.publishing import Publisher
-from msgen.runtime.queues.sender import Frame, M, Raw, frames_of
+from msgen.runtime.queues.frames import Frame, Raw, frames_of
+from msgen.runtime.queues.pubsub import Publisher
 
 from .roster import RankState, Roster
 from .steps import RawStep, StepDecoder, pack_head
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+M = TypeVar("M")
 
 
 class StepPublisher(Publisher[M], StepDecoder[M]):
@@ -74,7 +77,8 @@ class StepPublisher(Publisher[M], StepDecoder[M]):
             if self._roster.complete(wanted):
                 return
             if not self._wait(deadline):
-                raise self._roster.missing_error(wanted, self._seconds(timeout))
+                ending = f" within {self._seconds(timeout)} s"
+                raise self._roster.missing_error(wanted, ending)
 
     def put(self, msgs: Iterable[M], timeout: Timeout = DEFAULT) -> RawStep:
         """Send messages as one step.
@@ -123,28 +127,19 @@ class StepPublisher(Publisher[M], StepDecoder[M]):
         try:
             self._transmit(frames)
         except zmq.Again:
-            self._transmit_later(frames, timeout)
+            completed(self._put_frames(frames, timeout))
         self._next += 1
         return step
 
-    def _transmit_later(self, frames: Sequence[Frame], timeout: Timeout) -> None:
-        deadline = self._deadline(timeout)
-        while True:
-            self._look()
-            self._roster.check()
-            try:
-                self._transmit(frames)
-            except zmq.Again:
-                pass
-            else:
-                return
-            if not self._wait(deadline):
-                told, ranks = self._roster.stalled_text(self._next)
-                raise RankStalled(
-                    f"{self.addr}: step {self._next} could not be sent within "
-                    f"{self._seconds(timeout)} s: {told}",
-                    ranks,
-                )
+    def _transmit_or_tell(self, frames: Any) -> None:
+        self._roster.check()
+        self._transmit(frames)
+
+    def _full(self, frames: Any, timeout: float | None) -> RankStalled:
+        return self._roster.stalled_error(
+            self._next,
+            f"{self.addr}: step {self._next} could not be sent within {timeout} s: ",
+        )
 
     def check(self) -> None:
         """Raise if a rank is gone or unfit; does not wait.
@@ -164,6 +159,5 @@ class StepPublisher(Publisher[M], StepDecoder[M]):
         self._look()
         return self._roster.ranks
 
-    def _look(self) -> None:
-        for message in self._upstream():
-            self._roster.take(message)
+    def _take_upstream(self, message: bytes) -> None:
+        self._roster.take(message)

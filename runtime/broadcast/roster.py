@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from time import monotonic
 
 from msgen.runtime.errors import (
-    BroadcastError,
     MsgenError,
     RankLost,
     RankRefused,
+    RankStalled,
     SchemaMismatch,
     SubscribersMissing,
 )
@@ -67,7 +67,7 @@ class Roster:
         return sorted(self._ranks.values(), key=lambda state: state.rank)
 
     def take(self, message: bytes) -> None:
-        """Take in one message from upstream; what is none of ours is ignored."""
+        """Take in one message from upstream; whatever else comes there is ignored."""
         kind, topic = message[:1], message[1:]
         if kind not in (SUBSCRIBE, UNSUBSCRIBE):
             self._note_progress(message)
@@ -167,11 +167,9 @@ class Roster:
             SchemaMismatch, RankRefused, RankLost: as for `check`.
         """
         self.check()
-        if not self.complete(self._world_size - 1):
-            raise SubscribersMissing(
-                f"{self._missing_text(self._world_size - 1)}; call wait_for_subscribers first",
-                self.missing(self._world_size - 1),
-            )
+        everyone = self._world_size - 1
+        if not self.complete(everyone):
+            raise self.missing_error(everyone, "; call wait_for_subscribers first")
 
     def complete(self, n: int) -> bool:
         """Say whether ranks 1 to n listen, or have done so before."""
@@ -187,33 +185,28 @@ class Roster:
         here = {state.rank for state in self._ranks.values()}
         return tuple(rank for rank in range(1, n + 1) if rank not in here)
 
-    def missing_error(self, n: int, timeout: float | None) -> BroadcastError:
-        """Return the error of a wait that has ended without all of ranks 1 to n."""
-        return SubscribersMissing(
-            f"{self._missing_text(n)} within {timeout} s", self.missing(n)
-        )
-
-    def _missing_text(self, n: int) -> str:
+    def missing_error(self, n: int, ending: str) -> SubscribersMissing:
+        """Return the error that not all of ranks 1 to n listen, with a text that ends so."""
         missing = self.missing(n)
         if not missing:
-            return "not every rank that announced itself has subscribed to steps yet"
-        names = ", ".join(map(str, missing))
-        verb = "rank {} has" if len(missing) == 1 else "ranks {} have"
-        text = f"{verb.format(names)} not subscribed, of ranks 1 to {n}"
-        left = [rank for rank in missing if rank in self._gone]
+            text = "not every rank that announced itself has subscribed to steps yet"
+        else:
+            names = ", ".join(map(str, missing))
+            verb = "rank {} has" if len(missing) == 1 else "ranks {} have"
+            text = f"{verb.format(names)} not subscribed, of ranks 1 to {n}"
+        left = ", ".join(str(rank) for rank in missing if rank in self._gone)
         if left:
-            text += f" ({', '.join(map(str, left))} had subscribed, and left before all were there)"
-        return text
+            text += f" ({left} had subscribed, and left before all were there)"
+        return SubscribersMissing(text + ending, missing)
 
-    def stalled_text(self, number: int) -> tuple[str, tuple[int, ...]]:
-        """Say which ranks are furthest behind, and since when; and return them."""
+    def stalled_error(self, number: int, beginning: str) -> RankStalled:
+        """Return the error that ranks take no steps: who is furthest behind, and since when."""
         now = monotonic()
         least = min((state.taken for state in self.ranks), default=0)
         last = [state for state in self.ranks if state.taken == least]
-        ranks = tuple(state.rank for state in last)
         told = ", ".join(
-            f"rank {state.rank} is connected, has taken at least {state.taken} of {number} steps and "
-            f"was last heard of {now - state.heard:.1f} s ago"
+            f"rank {state.rank} is connected, has taken at least {state.taken} of {number} steps "
+            f"and was last heard of {now - state.heard:.1f} s ago"
             for state in last
         )
-        return told, ranks
+        return RankStalled(beginning + told, tuple(state.rank for state in last))

@@ -7,7 +7,7 @@ frames of each message.
 
 A subscriber announces itself by a subscription that no step matches; so ZeroMQ tells the publisher
 of its end, too. Now and then, and when it has waited for a moment, it says how many steps it has
-taken, by a message upstream.
+taken, by a message upstream. `docs/runtime.md` has the bytes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from msgen.runtime.codec import wire
 from msgen.runtime.codec.codec import Codec
 from msgen.runtime.errors import BroadcastError, DecodeError, StepDecodeError
 from msgen.runtime.queues.endpoint import Endpoint
-from msgen.runtime.queues.receiver import M, plain_frames
-from msgen.runtime.queues.sender import Frame
+from msgen.runtime.queues.frames import Frame, plain_frames
 
+M = TypeVar("M")
 T = TypeVar("T")
 
 STEP = b"msgstep\x01"
@@ -73,8 +73,8 @@ def unpack_head(head: bytes) -> tuple[int, int, list[int]]:
     except Exception:
         pass
     raise BroadcastError(
-        f"expected the head of a step, got {len(head)} bytes that are none; the publisher is "
-        "broken, or something else publishes there"
+        f"expected the head of a step, got {len(head)} bytes that do not form one; the publisher "
+        "is broken, or something else publishes there"
     )
 
 
@@ -157,30 +157,21 @@ def decode_messages(
     Raises:
         StepDecodeError: as for `decode_step`.
     """
-    decode = codec.decode
-    try:
-        return [
-            decode(frames[0])
-            if len(frames) == 1 and type(frames[0]) is bytes
-            else _decode(codec, frames)
-            for frames in messages
-        ]
-    except DecodeError:
-        pass
+    decode, decode_frames = codec.decode, codec.decode_frames
     good: list[M] = []
     bad: list[tuple[int, Any, DecodeError]] = []
     for index, frames in enumerate(messages):
+        head = frames[0]
         try:
-            good.append(_decode(codec, frames))
+            if len(frames) == 1 and type(head) is bytes:
+                good.append(decode(head))
+            else:
+                good.append(decode_frames(plain_frames(frames)))
         except DecodeError as error:
             bad.append((index, frames, error))
-    raise StepDecodeError(number, good, bad)
-
-
-def _decode(codec: Codec[M], frames: Sequence[Frame]) -> M:
-    if len(frames) == 1 and type(frames[0]) is bytes:
-        return codec.decode(frames[0])
-    return codec.decode_frames(plain_frames(frames))
+    if bad:
+        raise StepDecodeError(number, good, bad)
+    return good
 
 
 class StepDecoder(Endpoint, Generic[M]):

@@ -8,18 +8,14 @@ import select
 from collections.abc import Callable
 from itertools import repeat
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import zmq
 from msgen.runtime.codec.codec import Codec
-from msgen.runtime.errors import (
-    BroadcastError,
-    PublisherLost,
-    QueueEmpty,
-    StepGap,
-)
+from msgen.runtime.errors import BroadcastError, PublisherLost, QueueEmpty, StepGap
+from msgen.runtime.queues.blocking import Blocking
 from msgen.runtime.queues.endpoint import DEFAULT, HIGH_WATER_MARK, Options, Timeout
-from msgen.runtime.queues.receiver import NOW, M
+from msgen.runtime.queues.frames import NOW
 from msgen.runtime.sockets.monitor import Monitor
 
 from .steps import (
@@ -35,11 +31,15 @@ from .steps import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+M = TypeVar("M")
 
 _TELL_AFTER_S = 0.02
+"""Of waiting, after which a rank tells how far it is; a busy engine's steps come sooner."""
+_TELLS_PER_QUEUE = 8
+"""How often a rank tells within a high-water mark: counts lag by an eighth of what it may hold."""
 
 
-class StepSubscriber(StepDecoder[M]):
+class StepSubscriber(Blocking, StepDecoder[M]):
     """The end of every other rank: it connects, announces itself, and receives steps.
 
     Args:
@@ -77,7 +77,9 @@ class StepSubscriber(StepDecoder[M]):
         self._broken: BroadcastError | None = None
         self._gone = False
         self._recv = self._raw.recv
-        self._tell_every = max(1, options.get("hwm", HIGH_WATER_MARK) // 8)
+        self._tell_every = max(
+            1, options.get("hwm", HIGH_WATER_MARK) // _TELLS_PER_QUEUE
+        )
         self._told = 0
         who = Announcement(
             rank, world_size, codec.group, codec.fingerprint, os.urandom(8)
@@ -86,6 +88,7 @@ class StepSubscriber(StepDecoder[M]):
         self._raw.send(SUBSCRIBE + who.pack(), NOW)
 
     def _configure(self, socket: zmq.Socket[bytes]) -> None:
+        super()._configure(socket)
         # Subscriptions go upstream, and ZeroMQ drops those for which there is no room.
         socket.set(zmq.SNDHWM, HIGH_WATER_MARK)
         self._monitor = Monitor(socket, zmq.EVENT_DISCONNECTED)
@@ -148,20 +151,18 @@ class StepSubscriber(StepDecoder[M]):
                 # A rank that waits for long has said all; one that takes nothing says nothing. To
                 # say it after every step would cost both ends more than the step.
                 tell_at = tell_at or monotonic() + _TELL_AFTER_S
-                if self._wait(tell_at if deadline is None else min(tell_at, deadline)):
-                    continue
-                # Sending looks at the socket, so what it has must be looked for again.
-                self._tell()
+                if not self._wait(min(tell_at, deadline)):
+                    # Sending looks at the socket, so what it has must be looked for again.
+                    self._tell()
                 continue
             if self._gone:
-                try:
+                with contextlib.suppress(zmq.Again):
                     return recv(NOW)
-                except zmq.Again:
-                    raise PublisherLost(
-                        f"{self.addr}: the publisher is gone: its process ended, its connection "
-                        "broke, or it sent more than max_message_bytes; this rank took "
-                        f"{self._messages} steps"
-                    ) from None
+                raise PublisherLost(
+                    f"{self.addr}: the publisher is gone: its process ended, its connection "
+                    "broke, or it sent more than max_message_bytes; this rank took "
+                    f"{self._messages} steps"
+                )
             if not self._wait(deadline):
                 raise QueueEmpty(
                     f"{self.addr}: no step came within {self._seconds(timeout)} s; rank "

@@ -1,30 +1,114 @@
-"""Queues whose calls block: PUSH and PULL, PUB and SUB."""
+"""PUSH and PULL with calls that block.
+
+What sending and receiving share with the asynchronous queues are coroutines, in `sender` and
+`receiver`. Here their waits block the thread instead of suspending, so one step runs each to its
+end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+import select
+import time
+from collections.abc import Callable, Coroutine, Iterable
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, TypeVar
+from time import monotonic
+from typing import Any, TypeVar
 
 import zmq
-from msgen.runtime.codec.codec import Codec
-from msgen.runtime.errors import DecodeError, QueueEmpty, QueueFull, SubscribersMissing
 
-from .endpoint import DEFAULT, Timeout, time_left
-from .publishing import Publisher
-from .receiver import DRAIN_CHUNK, NOW, Receiver, check_limit
-from .sender import Frame, Raw, Sender, SendingOptions, frames_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from .endpoint import DEFAULT, Endpoint, Timeout
+from .frames import NOW, Frame, Raw, frames_of
+from .receiver import Receiver
+from .sender import RETRY_S, Sender
 
 M = TypeVar("M")
+T = TypeVar("T")
 
-_SUBSCRIPTIONS_EVERY = 256
+_LONGEST_POLL_S = 1e6
+"""A bound of poll(2): its milliseconds are a 32-bit integer."""
 
 
-class _Put(Sender[M]):
-    """Sending, with calls that block."""
+def completed(call: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine whose waits block, and return its result."""
+    try:
+        call.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise AssertionError("a call that should block was suspended")
+
+
+class Blocking(Endpoint):
+    """An endpoint whose waits block the thread."""
+
+    def _configure(self, socket: zmq.Socket[bytes]) -> None:
+        super()._configure(socket)
+        self._poll = select.poll()
+        self._poll.register(int(socket.get(zmq.FD)), select.POLLIN)
+
+    async def _until(
+        self,
+        attempt: Callable[[], T],
+        timeout: Timeout,
+        unsignalled: Callable[[], bool] | None = None,
+    ) -> T:
+        deadline = self._deadline(timeout)
+        while True:
+            # Asked before: what comes without a signal may come right after the attempt.
+            soon = unsignalled is not None and unsignalled()
+            try:
+                return attempt()
+            except zmq.Again:
+                pass
+            if not self._wait(deadline, RETRY_S if soon else _LONGEST_POLL_S):
+                raise zmq.Again
+            self._look()
+
+    def _wait(self, deadline: float, at_most: float = _LONGEST_POLL_S) -> bool:
+        """Wait until anything happens to the socket; False where the deadline has passed.
+
+        Args:
+            deadline: on the monotonic clock.
+            at_most: seconds after which it returns though nothing has happened.
+        """
+        left = deadline - monotonic()
+        if left <= 0:
+            return False
+        self._poll.poll(math.ceil(min(left, at_most) * 1000))
+        return True
+
+    def _look(self) -> None:
+        """Look at the socket, so that its descriptor tells of what comes from now on."""
+        self._events()
+
+    async def _pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class BlockingSender(Blocking, Sender[M]):
+    """Whatever sends and blocks, queues and broadcasts."""
+
+    def drain(self, timeout: Timeout = DEFAULT) -> bool:
+        """Wait until all that was put has arrived.
+
+        Over ipc the receiving process has read it then, though not necessarily got it from its
+        queue; over tcp its system has acknowledged it; inside a process it arrives at once.
+
+        Args:
+            timeout: seconds to wait; None waits for ever.
+
+        Returns:
+            Whether it has. False, too, on systems other than Linux, which do not tell.
+
+        Raises:
+            QueueClosed, WrongThread, WrongProcess: the queue cannot be used here.
+        """
+        return completed(self._drain(timeout))
+
+
+class SendingQueue(BlockingSender[M]):
+    """The calls of a sending queue."""
 
     def put(self, msg: M, timeout: Timeout = DEFAULT) -> zmq.MessageTracker | None:
         """Send a message.
@@ -47,11 +131,9 @@ class _Put(Sender[M]):
         frames = self._encode(msg)
         try:
             return self._transmit(frames)
-        except zmq.Again:
-            pass
-        except zmq.ContextTerminated:
-            raise self._closed_by_exit() from None
-        return self._transmit_later(frames, timeout)
+        except zmq.ZMQError:
+            pass  # It is full, or the process is exiting, as the next attempt finds out, too.
+        return completed(self._put_frames(frames, timeout))
 
     def put_many(self, msgs: Iterable[M], timeout: Timeout = DEFAULT) -> None:
         """Send messages, as one batch message where the group has one.
@@ -66,15 +148,11 @@ class _Put(Sender[M]):
                 for a group with a batch.
             MessageTooLarge, QueueClosed, WrongThread, WrongProcess: as for `put`.
         """
-        self._check_owner()
         encoded = self._encode_many(msgs)
-        deadline = self._deadline(timeout)
-        for sent, frames in enumerate(encoded):
-            try:
-                self._put_frames(frames, time_left(deadline))
-            except QueueFull as error:
-                error.sent = sent
-                raise
+        if len(encoded) == 1:  # Most often, a batch message.
+            self._now_or_later(encoded[0], timeout)
+        else:
+            completed(self._put_each(encoded, timeout))
 
     def put_raw(
         self, raw: Raw, timeout: Timeout = DEFAULT
@@ -89,123 +167,20 @@ class _Put(Sender[M]):
             MessageTooLarge, QueueFull, QueueClosed, WrongThread, WrongProcess: as for `put`.
         """
         self._check_owner()
-        return self._put_frames(raw if type(raw) is bytes else frames_of(raw), timeout)
+        return self._now_or_later(
+            raw if type(raw) is bytes else frames_of(raw), timeout
+        )
 
-    def _put_frames(self, frames: Any, timeout: Timeout) -> zmq.MessageTracker | None:
+    def _now_or_later(self, frames: Any, timeout: Timeout) -> zmq.MessageTracker | None:
         try:
             return self._transmit(frames)
-        except zmq.Again:
-            pass
-        except zmq.ContextTerminated:
-            raise self._closed_by_exit() from None
-        return self._transmit_later(frames, timeout)
-
-    def _transmit_later(
-        self, frames: Any, timeout: Timeout
-    ) -> zmq.MessageTracker | None:
-        deadline = self._deadline(timeout)
-        while True:
-            self._before_waiting()
-            self._check_let_in()
-            # Asked before: a loan may come back at any moment, and without a signal.
-            has_room = self._carrier.has_room(frames)
-            try:
-                return self._transmit(frames)
-            except zmq.Again:
-                pass
-            except zmq.ContextTerminated:
-                raise self._closed_by_exit() from None
-            in_time = (
-                self._wait(deadline)
-                if has_room
-                else self._carrier.wait_for_room(deadline)
-            )
-            if not in_time:
-                raise self._full(frames, self._seconds(timeout))
-
-    def _before_waiting(self) -> None:
-        """Look at the socket, so that its descriptor tells of what comes now."""
-        self._events()
+        except zmq.ZMQError:
+            pass  # As in `put`.
+        return completed(self._put_frames(frames, timeout))
 
 
-class ZmqPushQueue(_Put[M]):
-    """The sending end of PUSH and PULL.
-
-    With several pulling ends, messages are dealt out in turn. A message that had reached a pulling
-    process which is killed is lost with it; what has not left this process goes to the next one
-    that binds, where this end connects.
-    """
-
-    _socket_type = zmq.PUSH
-
-
-class ZmqPubQueue(_Put[M], Publisher[M]):
-    """The publishing end of PUB and SUB.
-
-    A message goes to those who have subscribed when it is put, and to nobody else;
-    `wait_for_subscribers` waits for them. A subscriber that does not keep up makes `put` wait, and
-    one that is gone is forgotten.
-    """
-
-    def __init__(
-        self,
-        addr: str,
-        create: bool,
-        codec: Codec[M],
-        **options: Unpack[SendingOptions],
-    ) -> None:
-        super().__init__(addr, create, codec, **options)
-        self._subscribers = 0
-
-    @property
-    def subscribers(self) -> int:
-        """How many subscribers there are now."""
-        self._check_owner()
-        self._before_waiting()
-        return self._subscribers
-
-    def wait_for_subscribers(self, n: int, timeout: Timeout = DEFAULT) -> None:
-        """Wait until so many have subscribed.
-
-        Args:
-            n: how many.
-            timeout: seconds; None waits for ever.
-
-        Raises:
-            SubscribersMissing: there were fewer until then.
-            QueueClosed, WrongThread, WrongProcess: as for `put`.
-        """
-        self._check_owner()
-        deadline = self._deadline(timeout)
-        while self.subscribers < n:
-            if not self._wait(deadline):
-                raise SubscribersMissing(
-                    f"{self.addr}: {self._subscribers} of {n} subscribers are there after "
-                    f"{self._seconds(timeout)} s",
-                    (),
-                )
-
-    def put(self, msg: M, timeout: Timeout = DEFAULT) -> zmq.MessageTracker | None:
-        self._forget_the_gone()
-        return super().put(msg, timeout)
-
-    def _put_frames(self, frames: Any, timeout: Timeout) -> zmq.MessageTracker | None:
-        self._forget_the_gone()
-        return super()._put_frames(frames, timeout)
-
-    def _forget_the_gone(self) -> None:
-        """Read subscriptions now and then: unread ones would pile up."""
-        if self._carrier.messages % _SUBSCRIPTIONS_EVERY == 0:
-            self._check_owner()
-            self._before_waiting()
-
-    def _before_waiting(self) -> None:
-        for message in self._upstream():
-            self._subscribers += 1 if message[:1] == b"\1" else -1
-
-
-class _Get(Receiver[M]):
-    """Receiving, with calls that block."""
+class ReceivingQueue(Blocking, Receiver[M]):
+    """The calls of a receiving queue."""
 
     def get(self, timeout: Timeout = DEFAULT) -> M:
         """Receive a message.
@@ -223,14 +198,16 @@ class _Get(Receiver[M]):
             self._refuse()
         if self._held:
             return self._take_held()
-        if timeout is DEFAULT and self._timeout is None:
-            try:
-                head = self._recv()
-            except zmq.ContextTerminated:
-                raise self._closed_by_exit() from None
+        if timeout is DEFAULT:
+            timeout = self._timeout
+        try:
+            # Waiting for ever inside ZeroMQ is the fastest way to be woken by a message.
+            head = self._recv() if timeout is None else self._recv(NOW)
+        except zmq.ZMQError:
+            pass  # As in `put`.
         else:
-            head = self._receive(timeout)
-        return self._unpack(head)
+            return self._unpack(head)
+        return completed(self._take(self._get_now, timeout))
 
     def get_many(self, max_messages: int, timeout: Timeout = DEFAULT) -> list[M]:
         """Receive what is there, at least one message; batches are opened.
@@ -243,12 +220,7 @@ class _Get(Receiver[M]):
             DecodeError: the next one is no valid message; those before it were returned first.
             QueueEmpty, QueueClosed, WrongThread, WrongProcess: as for `get`.
         """
-        self._check_owner()
-        check_limit(max_messages)
-        while not self._held:
-            self._hold(self._receive(timeout))
-        self._hold_what_is_there(max_messages)
-        return self._hand_out(max_messages)
+        return self._now_or_later(self._many(max_messages), timeout)
 
     def get_raw(self, timeout: Timeout = DEFAULT) -> list[Frame]:
         """Receive the frames of a message without decoding them.
@@ -261,17 +233,7 @@ class _Get(Receiver[M]):
             QueueEmpty, QueueClosed, WrongThread, WrongProcess: as for `get`.
             MsgenError: `get_many` holds messages back, which have been decoded.
         """
-        self._check_owner()
-        deadline = self._deadline(timeout)
-        while True:
-            try:
-                return self._receive_raw()
-            except zmq.Again:
-                pass
-            except zmq.ContextTerminated:
-                raise self._closed_by_exit() from None
-            if not self._wait(deadline):
-                raise self._nothing(self._seconds(timeout))
+        return self._now_or_later(self._get_raw_now, timeout)
 
     def drain(self, timeout: float = 0.0) -> list[M]:
         """Receive all that is there, and what arrives within the timeout after it.
@@ -283,49 +245,29 @@ class _Get(Receiver[M]):
             DecodeError: as for `get_many`.
             QueueClosed, WrongThread, WrongProcess: as for `get`.
         """
-        msgs: list[M] = []
+        return completed(self._drain(timeout))
+
+    def _now_or_later(self, attempt: Callable[[], T], timeout: Timeout) -> T:
+        self._check_owner()
         try:
-            while True:
-                msgs += self.get_many(DRAIN_CHUNK, timeout)
-        except QueueEmpty:
-            pass
-        except DecodeError as error:
-            if not msgs:
-                raise
-            self._held.appendleft(error)
-        except BaseException:
-            self._held.extendleft(reversed(msgs))
-            raise
-        return msgs
-
-    def _receive(self, timeout: Timeout) -> bytes:
-        """Receive the head of a message."""
-        recv: Callable[..., bytes] = self._recv
-        try:
-            deadline = self._deadline(timeout)
-            if deadline is None:
-                return recv()
-            while True:
-                try:
-                    return recv(NOW)
-                except zmq.Again:
-                    pass
-                if not self._wait(deadline):
-                    raise self._nothing(self._seconds(timeout))
-        except zmq.ContextTerminated:
-            raise self._closed_by_exit() from None
+            return attempt()
+        except zmq.ZMQError:
+            pass  # As in `put`.
+        return completed(self._take(attempt, timeout))
 
 
-class ZmqPullQueue(_Get[M]):
+class ZmqPushQueue(SendingQueue[M]):
+    """The sending end of PUSH and PULL.
+
+    With several pulling ends, messages are dealt out in turn. A message that had reached a pulling
+    process which is killed is lost with it; what has not left this process goes to the next one
+    that binds, where this end connects.
+    """
+
+    _socket_type = zmq.PUSH
+
+
+class ZmqPullQueue(ReceivingQueue[M]):
     """The receiving end of PUSH and PULL; it takes from all pushing ends in turn."""
 
     _socket_type = zmq.PULL
-
-
-class ZmqSubQueue(_Get[M]):
-    """The subscribing end of PUB and SUB: it gets every message put after it subscribed."""
-
-    _socket_type = zmq.SUB
-
-    def _configure(self, socket: zmq.Socket[bytes]) -> None:
-        socket.subscribe(b"")

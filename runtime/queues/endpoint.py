@@ -4,6 +4,9 @@ An endpoint belongs to the thread that made it: ZeroMQ sockets are not safe to s
 per call, of the caller's thread with the owner, finds all three ways of using it wrongly: a second
 thread, a forked child, and use after `stop` (a stopped or disowned endpoint is owned by nobody).
 
+Whatever a queue waits for is an attempt: a call that does all of it now, or raises zmq.Again and has
+done nothing. `_until` repeats it; a thread and an event loop differ in how they wait in between.
+
 Waits are on the descriptor that ZeroMQ signals when anything has happened to the socket. It is
 edge-triggered: it tells of events since the socket was last looked at, so a wait always follows a
 look that found nothing.
@@ -11,42 +14,35 @@ look that found nothing.
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import math
 import os
-import select
 import threading
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import get_ident
 from time import monotonic
-from types import TracebackType
-from typing import Any, ClassVar, Final, NoReturn, TypeAlias, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, TypedDict, TypeVar
 
 import zmq
 from msgen.runtime.errors import QueueClosed, WrongProcess, WrongThread
 from msgen.runtime.sockets import addresses, binding, context
 from msgen.runtime.sockets.curve import Curve
-from msgen.runtime.sockets.monitor import Monitor
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 HIGH_WATER_MARK = 1000
-"""Messages that each end holds before the sender has to wait."""
+"""Messages that each end holds before the sender has to wait; ZeroMQ's own default."""
 MAX_MESSAGE_BYTES = 1 << 30
-"""Bytes of the largest message that passes."""
+"""Bytes of the largest message that passes: above any batch of prompts, below a GPU host's memory."""
 LINGER_S = 1.0
 """Seconds that messages on their way out get after `stop`, and at the process's exit."""
 
 _NOBODY = -1
-_CLOSING_PATIENCE_MS = 5000
-_LONGEST_POLL_S = 1e6
-_KEEPALIVE_IDLE_S = 10
-_KEEPALIVE_INTERVAL_S = 5
-_KEEPALIVE_PROBES = 4
-_RECONNECT_MS = 10
-_RECONNECT_MAX_MS = 500
 
-E = TypeVar("E", bound="Endpoint")
+T = TypeVar("T")
 
 
 class Default(enum.Enum):
@@ -91,7 +87,7 @@ class QueueStats:
     waiting: int
 
 
-class Endpoint:
+class Endpoint(context.Resource):
     """A bound or connected ZeroMQ socket, used by the thread that made it.
 
     Args:
@@ -111,7 +107,7 @@ class Endpoint:
         ValueError: an option is out of range.
     """
 
-    _socket_type: ClassVar[int]
+    _socket_type: int
     _socket: zmq.Socket[bytes] | None = None
 
     def __init__(
@@ -126,52 +122,40 @@ class Endpoint:
         security: Curve | None = None,
         insecure: bool = False,
     ) -> None:
-        self._owner = _NOBODY
         _check_options(hwm, max_message_bytes, linger, timeout)
-        address = addresses.parse(addr, create=create)
+        self.addr = addr
+        self._address = addresses.parse(addr, create=create)
+        self._binds = create
         self._pid = os.getpid()
         self._thread = threading.current_thread().name
         self._timeout = timeout
         self.linger_s = linger
         self._max_message_bytes = max_message_bytes
-        self._binds = create
-        self._inside = address.transport == "inproc"
-        self._path = address.path if create else None
-        self._poll = select.poll()
+        self._messages = self._bytes = self._decode_errors = 0
         socket = context.context().socket(self._socket_type)
         try:
             socket.set_hwm(hwm)
             socket.set(zmq.MAXMSGSIZE, max_message_bytes)
-            socket.set(zmq.RECONNECT_IVL, _RECONNECT_MS)
-            socket.set(zmq.RECONNECT_IVL_MAX, _RECONNECT_MAX_MS)
-            if address.transport == "tcp":
-                _configure_tcp(socket, address)
+            secured = security is not None
             if security is not None:
                 security.apply(socket, create=create)
             self._configure(socket)
+            self._file: binding.SocketFile | None = None
             if create:
-                self.addr = binding.bind(
-                    socket, address, secured=security is not None, insecure=insecure
+                self.addr, self._file = binding.bind(
+                    socket, self._address, secured=secured, insecure=insecure
                 )
             else:
-                binding.connect(socket, address)
-                self.addr = addr
+                binding.connect(socket, self._address)
         except BaseException:
             self._before_closing(0.0)
-            self._shut(socket, 0.0)
+            socket.close(linger=0)
             raise
-        self._file = None if self._path is None else binding.file_id(self._path)
-        self._frees_late = create and address.transport == "tcp"
         self._socket = socket
         # The call under pyzmq's Python layer, which would double its cost.
         self._raw: Any = super(zmq.Socket, socket)
-        self._signal = int(socket.get(zmq.FD))
-        self._poll.register(self._signal, select.POLLIN)
-        self._messages = 0
-        self._bytes = 0
-        self._decode_errors = 0
         self._owner = get_ident()
-        context.settle(self)
+        context.register(self)
 
     def _configure(self, socket: zmq.Socket[bytes]) -> None:
         """Set what the kind of socket needs, before it binds or connects."""
@@ -208,50 +192,33 @@ class Endpoint:
         """Close the socket; messages on their way out get until the deadline."""
         socket, self._socket = self._socket, None
         self._owner = _NOBODY
-        context.leave(self)
+        context.unregister(self)
+        # A collector that frees the endpoint and its socket together may have closed it already.
         if socket is None or socket.closed:
             return
         try:
             self._before_closing(deadline)
         finally:
             # Whatever is raised meanwhile: an open socket would keep the process from ending.
-            if self._path is not None:
-                binding.remove_file(self._path, self._file)
-            if self._frees_late:
-                self._shut_and_wait(socket, deadline)
+            if self._file is not None:
+                self._file.remove()
+            if self._binds and self._address.transport == "tcp":
+                binding.close_and_free(socket, self._linger_ms(deadline))
             else:
-                self._shut(socket, deadline)
+                socket.close(self._linger_ms(deadline))
 
     def _before_closing(self, deadline: float) -> None:
         """Do what has to be done while the socket is still open, by the deadline."""
 
-    def _shut_and_wait(self, socket: zmq.Socket[bytes], deadline: float) -> None:
-        """Close a socket and wait until its port is free, which libzmq does in the background.
-
-        To unbind first would be simpler, and would drop the messages on their way out.
-        """
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(contextlib.suppress(zmq.ContextTerminated))
-            stack.callback(self._shut, socket, deadline)
-            monitor = Monitor(socket, zmq.EVENT_CLOSED)
-            stack.callback(monitor.close)
-            self._shut(socket, deadline)
-            monitor.wait(_CLOSING_PATIENCE_MS)
-
-    def _shut(self, socket: zmq.Socket[bytes], deadline: float) -> None:
+    def _linger_ms(self, deadline: float) -> int:
         # A receiving end has subscriptions to send at most. To linger for them would connect to
         # whoever binds the address next.
-        socket.close(linger=0)
+        return 0
 
-    def __enter__(self: E) -> E:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     def __del__(self) -> None:
@@ -264,10 +231,9 @@ class Endpoint:
         """Return the identifier of the thread that uses the endpoint."""
         return self._owner
 
-    def close_at_exit(self, deadline: float | None = None) -> None:
+    def close_at_exit(self, deadline: float = math.inf) -> None:
         """Close the socket from the thread that exits, or that drops the queue."""
-        own = monotonic() + self.linger_s
-        self._close(own if deadline is None else min(own, deadline))
+        self._close(min(monotonic() + self.linger_s, deadline))
 
     def disown(self) -> None:
         """Refuse all use, in a forked child."""
@@ -275,8 +241,8 @@ class Endpoint:
 
     def remove_socket_file(self) -> None:
         """Remove the file of a bound ipc address; from any thread, before the process is ended."""
-        if self._path is not None and self._socket is not None:
-            binding.remove_file(self._path, self._file)
+        if self._file is not None and self._socket is not None:
+            self._file.remove()
 
     # Use
 
@@ -303,7 +269,7 @@ class Endpoint:
         return QueueClosed(f"{self.addr}: the process is exiting")
 
     def _events(self) -> int:
-        """Look at the socket: everything that was signalled up to now is taken in."""
+        """Look at the socket: its descriptor tells of what comes from now on."""
         try:
             return int(self._raw.get(zmq.EVENTS))
         except zmq.ContextTerminated:
@@ -312,20 +278,33 @@ class Endpoint:
     def _seconds(self, timeout: Timeout) -> float | None:
         return self._timeout if timeout is DEFAULT else timeout
 
-    def _deadline(self, timeout: Timeout) -> float | None:
+    def _deadline(self, timeout: Timeout) -> float:
         seconds = self._seconds(timeout)
-        return None if seconds is None else monotonic() + seconds
+        return math.inf if seconds is None else monotonic() + seconds
 
-    def _wait(self, deadline: float | None) -> bool:
-        """Wait until anything happens to the socket; False where the deadline has passed."""
-        if deadline is None:
-            self._poll.poll()
-            return True
-        left = deadline - monotonic()
-        if left <= 0:
-            return False
-        self._poll.poll(math.ceil(min(left, _LONGEST_POLL_S) * 1000))
-        return True
+    async def _until(
+        self,
+        attempt: Callable[[], T],
+        timeout: Timeout,
+        unsignalled: Callable[[], bool] | None = None,
+    ) -> T:
+        """Attempt until it succeeds.
+
+        Args:
+            attempt: does what is waited for, or raises zmq.Again.
+            timeout: seconds; None waits for ever.
+            unsignalled: says whether what is waited for may come without a signal now, so that it
+                has to be attempted again and again.
+
+        Raises:
+            zmq.Again: no attempt succeeded in time.
+            zmq.ContextTerminated: the process is exiting.
+        """
+        raise NotImplementedError
+
+    async def _pause(self, seconds: float) -> None:
+        """Pause for a while."""
+        raise NotImplementedError
 
     @property
     def stats(self) -> QueueStats:
@@ -335,18 +314,12 @@ class Endpoint:
             QueueClosed, WrongThread, WrongProcess: as with every use.
         """
         self._check_owner()
-        return QueueStats(*self._counts(), self._decode_errors, self._waiting())
-
-    def _counts(self) -> tuple[int, int]:
-        return self._messages, self._bytes
+        return QueueStats(
+            self._messages, self._bytes, self._decode_errors, self._waiting()
+        )
 
     def _waiting(self) -> int:
         return 0
-
-
-def time_left(deadline: float | None) -> float | None:
-    """Return the seconds until a deadline; None for ever."""
-    return None if deadline is None else max(0.0, deadline - monotonic())
 
 
 def _check_options(
@@ -368,17 +341,3 @@ def _check_linger(linger: float) -> None:
         raise ValueError(
             f"linger: expected 0 or more seconds, and an end, got {linger}"
         )
-
-
-def _configure_tcp(socket: zmq.Socket[bytes], address: addresses.Address) -> None:
-    """Notice peers that vanish without a word, such as a machine that lost its power.
-
-    The system's keepalive does that, not ZeroMQ's heartbeats: a heartbeat waits behind the messages
-    of a receiver that is slow, and would drop it, and them.
-    """
-    socket.set(zmq.TCP_KEEPALIVE, 1)
-    socket.set(zmq.TCP_KEEPALIVE_IDLE, _KEEPALIVE_IDLE_S)
-    socket.set(zmq.TCP_KEEPALIVE_INTVL, _KEEPALIVE_INTERVAL_S)
-    socket.set(zmq.TCP_KEEPALIVE_CNT, _KEEPALIVE_PROBES)
-    if ":" in address.host:
-        socket.set(zmq.IPV6, 1)

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import zmq
 from msgen.runtime.codec.codec import Codec
-from msgen.runtime.codec.frames import Buffer
 from msgen.runtime.errors import DecodeError, MsgenError, QueueEmpty
 
-from .endpoint import Endpoint, Options
-from .sender import Frame
+from .endpoint import Endpoint, Options, Timeout
+from .frames import NOW, Frame, plain_frames
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 M = TypeVar("M")
+T = TypeVar("T")
 
-NOW = int(zmq.DONTWAIT)
-
-DRAIN_CHUNK = 1000
-"""Messages that `drain` takes at a time."""
+_DRAIN_CHUNK = 1000
+"""Messages that `drain` takes at a time: as many as a queue holds by default."""
 
 
 class Receiver(Endpoint, Generic[M]):
@@ -63,6 +62,73 @@ class Receiver(Endpoint, Generic[M]):
     def _waiting(self) -> int:
         return len(self._held) + bool(self._events() & zmq.POLLIN)
 
+    # Taking what is there; all of it raises zmq.Again where nothing is.
+
+    def _get_now(self) -> M:
+        if self._held:
+            return self._take_held()
+        return self._unpack(self._recv(NOW))
+
+    def _get_raw_now(self) -> list[Frame]:
+        """Receive all frames of a message."""
+        if self._held:
+            raise MsgenError(
+                f"{self.addr}: get_many holds {len(self._held)} decoded messages back; take them "
+                "with get or get_many before using get_raw"
+            )
+        head = self._recv(NOW, False)
+        self._messages += 1
+        self._bytes += len(head)
+        if not head.more:
+            return [head.bytes]
+        try:
+            return [head.bytes, *self._following(1)]
+        except DecodeError:
+            self._decode_errors += 1
+            raise
+
+    def _get_many_now(self, limit: int) -> list[M]:
+        """Receive messages up to the first that could not be decoded, and open batches.
+
+        Raises:
+            DecodeError: that one is the first.
+        """
+        held, recv = self._held, self._recv
+        try:
+            while len(held) < limit:
+                self._hold(recv(NOW))
+        except zmq.Again:
+            if not held:
+                raise
+        msgs: list[M] = []
+        while held and len(msgs) < limit:
+            first = held[0]
+            if isinstance(first, DecodeError):
+                break
+            msgs.append(first)
+            del held[0]
+        if not msgs:
+            self._take_held()
+        return msgs
+
+    def _hold(self, head: bytes) -> None:
+        """Decode a message, or each message of a batch, for `get_many` to hand out."""
+        try:
+            msg = self._unpack(head)
+        except DecodeError as error:
+            self._held.append(error)
+            return
+        if type(msg) is self.codec.batch:
+            self._held.extend(cast("Any", msg).data)
+        else:
+            self._held.append(msg)
+
+    def _take_held(self) -> M:
+        first = self._held.popleft()
+        if isinstance(first, DecodeError):
+            raise first
+        return first
+
     def _unpack(self, head: bytes) -> M:
         """Decode a message whose head was received; its other frames follow on the socket."""
         self._messages += 1
@@ -102,82 +168,38 @@ class Receiver(Endpoint, Generic[M]):
             )
         return frames
 
-    def _receive_raw(self) -> list[Frame]:
-        """Receive all frames of a message that is there.
+    # Waiting for a message
 
-        Raises:
-            zmq.Again: there is none.
-        """
-        if self._held:
-            raise MsgenError(
-                f"{self.addr}: get_many holds {len(self._held)} decoded messages back; take them "
-                "with get or get_many before using get_raw"
-            )
-        head = self._recv(NOW, False)
-        self._messages += 1
-        self._bytes += len(head)
-        if not head.more:
-            return [head.bytes]
+    async def _take(self, attempt: Callable[[], T], timeout: Timeout) -> T:
+        """Take something as soon as it is there."""
+        self._check_owner()
         try:
-            return [head.bytes, *self._following(1)]
-        except DecodeError:
-            self._decode_errors += 1
-            raise
-
-    def _take_held(self) -> M:
-        first = self._held.popleft()
-        if isinstance(first, DecodeError):
-            raise first
-        return first
-
-    def _hold(self, head: bytes) -> None:
-        """Decode a message, or each message of a batch, for `get_many` to hand out."""
-        try:
-            msg = self._unpack(head)
-        except DecodeError as error:
-            self._held.append(error)
-            return
-        if type(msg) is self.codec.batch:
-            self._held.extend(cast("Any", msg).data)
-        else:
-            self._held.append(msg)
-
-    def _hold_what_is_there(self, wanted: int) -> None:
-        """Take messages off the socket without waiting, until so many are held."""
-        recv = self._recv
-        try:
-            while len(self._held) < wanted:
-                self._hold(recv(NOW))
+            return await self._until(attempt, timeout)
         except zmq.Again:
-            pass
+            raise QueueEmpty(
+                f"{self.addr}: no message arrived within {self._seconds(timeout)} s"
+            ) from None
         except zmq.ContextTerminated:
             raise self._closed_by_exit() from None
 
-    def _hand_out(self, limit: int) -> list[M]:
-        """Return held messages, up to the first that could not be decoded.
+    def _many(self, max_messages: int) -> Callable[[], list[M]]:
+        """Return the attempt to receive so many messages at most."""
+        if max_messages < 1:
+            raise ValueError(f"max_messages: expected 1 or more, got {max_messages}")
+        return partial(self._get_many_now, max_messages)
 
-        Raises:
-            DecodeError: that one is the first.
-        """
+    async def _drain(self, timeout: float) -> list[M]:
         msgs: list[M] = []
-        while self._held and len(msgs) < limit:
-            if isinstance(self._held[0], DecodeError):
-                if not msgs:
-                    self._take_held()
-                break
-            msgs.append(cast("M", self._held.popleft()))
+        try:
+            while True:
+                msgs += await self._take(self._many(_DRAIN_CHUNK), timeout)
+        except QueueEmpty:
+            pass
+        except DecodeError as error:
+            if not msgs:
+                raise
+            self._held.appendleft(error)
+        except BaseException:
+            self._held.extendleft(reversed(msgs))
+            raise
         return msgs
-
-    def _nothing(self, timeout: object) -> QueueEmpty:
-        return QueueEmpty(f"{self.addr}: no message arrived within {timeout} s")
-
-
-def plain_frames(frames: Sequence[Frame]) -> list[Buffer]:
-    """Return frames as buffers, ZeroMQ's own ones uncopied."""
-    return [each.buffer if isinstance(each, zmq.Frame) else each for each in frames]
-
-
-def check_limit(limit: int) -> None:
-    """Refuse a number of messages that makes no sense."""
-    if limit < 1:
-        raise ValueError(f"max_messages: expected 1 or more, got {limit}")

@@ -11,21 +11,20 @@ import ipaddress
 import os
 import re
 import stat
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import zmq
 from msgen.runtime.errors import AddressError
 
-IPC_PATH_LIMIT = int(zmq.IPC_PATH_MAX_LEN) or (107 if sys.platform == "linux" else 103)
+IPC_PATH_LIMIT = int(zmq.IPC_PATH_MAX_LEN)
 """Bytes that the path of a Unix socket may have: 107 on Linux, 103 on macOS."""
 
 FOLDER_VARIABLE = "MSGEN_RUNTIME_DIR"
 """Environment variable with another folder for socket files than `/tmp/msgen-<user id>`."""
 
 _READABLE = 24
-"""Characters of a group's name that stand in its address."""
+"""Characters of a group's name that stand in its address: enough to tell files apart by eye."""
 
 
 @dataclass(frozen=True)

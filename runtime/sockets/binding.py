@@ -1,4 +1,4 @@
-"""Binding and connecting: who may have an address, and what is left of those who had it.
+"""Binding, connecting and closing: who may have an address, and what is left of those who had it.
 
 This takes more care than ZeroMQ does: libzmq removes whatever file lies at an ipc path, a live
 socket too, so that a second binder takes the first one's peers away in silence. Here the path is
@@ -16,6 +16,7 @@ import socket
 import stat
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,37 @@ import zmq
 from msgen.runtime.errors import AddressError, AddressInUse, InsecureAddress
 
 from .addresses import Address, runtime_folder
+from .monitor import Monitor
+
+# A peer that comes back is found within half a second, as docs/runtime.md says; one that is only
+# started a little later, at once.
+_RECONNECT_MS = 10
+_RECONNECT_MAX_MS = 500
+# A peer whose machine vanished is noticed in 10 + 4 * 5 seconds, which spares one that is only slow.
+_KEEPALIVE_IDLE_S = 10
+_KEEPALIVE_INTERVAL_S = 5
+_KEEPALIVE_PROBES = 4
+_CLOSING_MS = 5000
+"""A bound only: the I/O thread closes a port in microseconds, unless the machine is overloaded."""
+
+
+@dataclass(frozen=True)
+class SocketFile:
+    """The file of a bound ipc socket, told from one that takes its place by its inode."""
+
+    path: Path
+    inode: tuple[int, int] | None
+
+    def remove(self) -> None:
+        """Remove it, which libzmq does not; what somebody else has put in its place stays."""
+        with contextlib.suppress(AddressError, OSError), locked(self.path.parent):
+            if _inode(self.path) == self.inode:
+                self.path.unlink()
 
 
 def bind(
     zmq_socket: zmq.Socket[Any], address: Address, *, secured: bool, insecure: bool
-) -> str:
+) -> tuple[str, SocketFile | None]:
     """Bind a socket where nobody else is bound.
 
     A socket file that a killed process left behind is replaced.
@@ -39,7 +66,8 @@ def bind(
         insecure: whether an address that other machines reach may be bound without.
 
     Returns:
-        The address to connect to: a free port or path that was asked for is filled in.
+        The address to connect to, in which a free port or path that was asked for is filled in;
+        and the socket's file, if it has one.
 
     Raises:
         AddressInUse: another socket is bound there.
@@ -52,6 +80,7 @@ def bind(
             "authenticated; give security=Curve.server(...), bind to 127.0.0.1, or say "
             "insecure=True"
         )
+    _configure_tcp(zmq_socket, address)
     path = address.path
     with contextlib.nullcontext() if path is None else locked(path.parent):
         if path is not None:
@@ -67,21 +96,57 @@ def bind(
             raise AddressError(
                 f"address {address.text!r}: cannot be bound: {error.strerror}"
             ) from None
-    return zmq_socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        file = None if path is None else SocketFile(path, _inode(path))
+    return zmq_socket.getsockopt_string(zmq.LAST_ENDPOINT), file
 
 
 def connect(zmq_socket: zmq.Socket[Any], address: Address) -> None:
-    """Connect a socket; who binds may come later.
+    """Connect a socket; who binds may come later, or again.
 
     Raises:
         AddressError: the system refuses the address.
     """
+    _configure_tcp(zmq_socket, address)
+    zmq_socket.set(zmq.RECONNECT_IVL, _RECONNECT_MS)
+    zmq_socket.set(zmq.RECONNECT_IVL_MAX, _RECONNECT_MAX_MS)
     try:
         zmq_socket.connect(address.text)
     except zmq.ZMQError as error:
         raise AddressError(
             f"address {address.text!r}: cannot be connected to: {error.strerror}"
         ) from None
+
+
+def _configure_tcp(zmq_socket: zmq.Socket[Any], address: Address) -> None:
+    """Notice peers that vanish without a word, such as a machine that lost its power.
+
+    The system's keepalive does that, not ZeroMQ's heartbeats: a heartbeat waits behind the messages
+    of a receiver that is slow, and would drop it, and them.
+    """
+    if address.transport != "tcp":
+        return
+    zmq_socket.set(zmq.TCP_KEEPALIVE, 1)
+    zmq_socket.set(zmq.TCP_KEEPALIVE_IDLE, _KEEPALIVE_IDLE_S)
+    zmq_socket.set(zmq.TCP_KEEPALIVE_INTVL, _KEEPALIVE_INTERVAL_S)
+    zmq_socket.set(zmq.TCP_KEEPALIVE_CNT, _KEEPALIVE_PROBES)
+    if ":" in address.host:
+        zmq_socket.set(zmq.IPV6, 1)
+
+
+def close_and_free(zmq_socket: zmq.Socket[Any], linger_ms: int) -> None:
+    """Close a bound socket and wait until its port is free, which libzmq does in the background.
+
+    To unbind first would be simpler, and would drop the messages on their way out.
+    """
+    try:
+        with (
+            contextlib.suppress(zmq.ContextTerminated),
+            contextlib.closing(Monitor(zmq_socket, zmq.EVENT_CLOSED)) as monitor,
+        ):
+            zmq_socket.close(linger_ms)
+            monitor.wait(_CLOSING_MS)
+    finally:
+        zmq_socket.close(linger_ms)
 
 
 @contextlib.contextmanager
@@ -106,40 +171,23 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def file_id(path: Path) -> tuple[int, int] | None:
-    """Return what tells a socket's file from one that takes its place."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def remove_file(path: Path, file: tuple[int, int] | None) -> None:
-    """Remove the file of a socket that is about to close, which libzmq leaves behind.
-
-    What somebody else has put in its place stays.
-    """
-    with contextlib.suppress(AddressError, OSError), locked(path.parent):
-        if file_id(path) == file:
-            path.unlink()
-
-
 def remove_stale_file(path: Path) -> None:
     """Remove the socket file of a process that was killed; one that somebody listens on stays."""
     with contextlib.suppress(AddressError, OSError), locked(path.parent):
+        _remove_if_stale(path)
+
+
+def _remove_if_stale(path: Path) -> None:
+    # One odd file must not keep everybody from binding.
+    with contextlib.suppress(AddressError, OSError):
         if path.is_socket() and _listener(path) is None:
             path.unlink()
 
 
 def _make_way(text: str, path: Path) -> None:
     """Make sure that binding to a path takes nothing from anybody."""
-    try:
-        mode = path.lstat().st_mode
-    except FileNotFoundError:
-        pass
-    else:
-        if not stat.S_ISSOCK(mode):
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(path.lstat().st_mode):
             raise AddressError(
                 f"address {text!r}: the file there is not a socket; move it, or use another path"
             )
@@ -151,16 +199,16 @@ def _make_way(text: str, path: Path) -> None:
                 listener or None,
             )
     if path.parent == runtime_folder():
-        _remove_stale(path.parent)
+        for each in path.parent.iterdir():
+            _remove_if_stale(each)
 
 
-def _remove_stale(folder: Path) -> None:
-    """Remove the socket files of killed processes from msgen's own folder."""
-    for path in folder.iterdir():
-        # One odd file must not keep everybody from binding.
-        with contextlib.suppress(AddressError, OSError):
-            if path.is_socket() and _listener(path) is None:
-                path.unlink()
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _listener(path: Path) -> int | None:
@@ -176,7 +224,7 @@ def _listener(path: Path) -> int | None:
         except OSError as error:
             raise AddressError(f"{path}: {error.strerror}") from None
         if not hasattr(socket, "SO_PEERCRED"):
-            return 0
+            return 0  # macOS does not tell.
         credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     pid = int(struct.unpack("3i", credentials)[0])
     if pid <= 0:

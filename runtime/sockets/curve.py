@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import struct
 import tempfile
-import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +29,7 @@ Key: TypeAlias = str | bytes | os.PathLike[str]
 """A key of 40 characters (Z85), or the path of a file that holds it."""
 
 _KEY_LENGTH = 40
+"""Characters of Z85 for the 32 bytes of a Curve25519 key."""
 
 
 @dataclass(frozen=True)
@@ -101,82 +101,60 @@ class Curve:
             return
         socket.curve_server = True
         if self.clients is not None:
-            socket.zap_domain = _gate().admit(self.clients)
+            socket.zap_domain = _zap_domain(self.clients)
 
 
-class _Gate:
-    """Asks, for each connection to a socket with a list of clients, whether it may enter.
+class _ZapHandler(context.Resource):
+    """Answers ZeroMQ, for each connection to a socket with a list of clients, whether to let it in.
 
-    ZeroMQ asks one handler a context, and names the socket's domain; each list is a domain here.
+    A context has one handler, which is asked with the socket's domain; each list is a domain.
+
+    Source: ZAP, https://rfc.zeromq.org/spec/27/
     """
-
-    linger_s = 0.0
 
     def __init__(self) -> None:
         self._lists: dict[str, frozenset[bytes]] = {}
-        self._authenticator: ThreadAuthenticator | None = ThreadAuthenticator(
-            context.context()
-        )
+        self._authenticator = ThreadAuthenticator(context.context())
         self._authenticator.start()
-        # Sockets without a list are asked about, too; what they say is no domain.
+        # Sockets without a list are asked about, too; they have no domain, which reads as "*".
         self._authenticator.configure_curve_callback("*", self)
 
-    def admit(self, clients: frozenset[bytes]) -> bytes:
+    def domain_of(self, clients: frozenset[bytes]) -> bytes:
         """Return the domain of sockets that let these clients in."""
-        with _lock:
-            for domain, known in self._lists.items():
-                if known == clients:
-                    return domain.encode()
-            domain = f"msgen-{len(self._lists)}"
-            self._lists[domain] = clients
-            assert self._authenticator is not None
-            self._authenticator.configure_curve_callback(domain, self)
-            return domain.encode()
+        for domain, known in self._lists.items():
+            if known == clients:
+                return domain.encode()
+        domain = f"msgen-{len(self._lists)}"
+        self._lists[domain] = clients
+        self._authenticator.configure_curve_callback(domain, self)
+        return domain.encode()
 
     def callback(self, domain: str, key: bytes) -> bool:
-        """Say whether a public key may enter a domain; the authenticator asks."""
+        """Say whether a public key may enter a domain; the authenticator calls it."""
         return domain == "*" or key in self._lists[domain]
 
-    def owner(self) -> int:
-        return threading.get_ident()
-
-    def stop(self) -> None:
-        global _open_gate
-        _open_gate = None
-        if self._authenticator is not None:
-            self._authenticator.stop()
-            self._authenticator = None
-
     def close_at_exit(self, deadline: float) -> None:
-        self.stop()
+        global _zap_handler
+        _zap_handler = None
+        self._authenticator.stop()
 
     def disown(self) -> None:
-        global _open_gate
-        _open_gate = None
-        if self._authenticator is not None:
-            # Its thread and its sockets are the parent's.
-            self._authenticator.thread = self._authenticator.pipe = None  # type: ignore[assignment]
+        global _zap_handler
+        _zap_handler = None
+        # Its thread and its sockets are the parent's.
+        self._authenticator.thread = self._authenticator.pipe = None  # type: ignore[assignment]
 
 
-_open_gate: _Gate | None = None
-_lock = threading.Lock()
+_zap_handler: _ZapHandler | None = None
 
 
-def _gate() -> _Gate:
-    global _open_gate
-    with _lock:
-        if _open_gate is None:
-            _open_gate = _Gate()
-            context.settle(_open_gate)
-        return _open_gate
-
-
-def _after_fork_in_child() -> None:
-    global _lock
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)
+def _zap_domain(clients: frozenset[bytes]) -> bytes:
+    global _zap_handler
+    with context.lock:
+        if _zap_handler is None:
+            _zap_handler = _ZapHandler()
+            context.register(_zap_handler)
+        return _zap_handler.domain_of(clients)
 
 
 def make_keys(folder: Path, name: str) -> tuple[Path, Path]:
@@ -203,16 +181,14 @@ def make_keys(folder: Path, name: str) -> tuple[Path, Path]:
                 target = folder / Path(source).name
                 os.link(source, target)  # Unlike a rename, it replaces nothing.
                 made.append(target)
-    except FileExistsError as error:
-        for path in made:
-            path.unlink()
-        raise SecurityError(
-            f"{error.filename2 or folder}: exists already; keys are never replaced: choose another "
-            "name, or remove the old ones"
-        ) from None
     except OSError as error:
         for path in made:
             path.unlink()
+        if isinstance(error, FileExistsError):
+            raise SecurityError(
+                f"{error.filename2 or folder}: exists already; keys are never replaced: choose "
+                "another name, or remove the old ones"
+            ) from None
         raise SecurityError(f"{folder}: {error.strerror}") from None
     public, secret = made
     return public, secret

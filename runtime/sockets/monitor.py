@@ -11,7 +11,8 @@ import zmq
 from zmq.utils.monitor import parse_monitor_message
 
 _numbers = itertools.count()
-_PATIENCE_MS = 5000
+_ROUND_TRIP_MS = 5000
+"""A bound only: the I/O thread answers in microseconds, unless the machine is overloaded."""
 
 
 class Monitor:
@@ -23,6 +24,9 @@ class Monitor:
     Args:
         socket: what to watch; it has one monitor at a time.
         events: which events.
+
+    Attributes:
+        descriptor: readable when an event comes.
     """
 
     def __init__(self, socket: zmq.Socket[Any], events: int) -> None:
@@ -34,7 +38,6 @@ class Monitor:
         self._events.set(zmq.RCVHWM, 0)
         self._events.connect(where)
         self.descriptor = int(self._events.get(zmq.FD))
-        """Readable when an event comes."""
 
     def next(self) -> tuple[int, int] | None:
         """Return the next event that is there, and its value; None where there is none."""
@@ -59,13 +62,12 @@ class Monitor:
 
 def io_round_trip(context: zmq.Context[Any]) -> None:
     """Wait until the I/O thread has done all that it was told before this call."""
-    with context.socket(zmq.PAIR) as probe:
-        monitor = Monitor(probe, zmq.EVENT_CLOSED)
-        try:
-            # Freeing an address is the I/O thread's work, and it says when it is done. The name is
-            # in Linux's abstract namespace: there is no file.
-            probe.bind(f"ipc://@msgen-{secrets.token_hex(8)}")
-            probe.close(linger=0)
-            monitor.wait(_PATIENCE_MS)
-        finally:
-            monitor.close()
+    with (
+        context.socket(zmq.PAIR) as probe,
+        contextlib.closing(Monitor(probe, zmq.EVENT_CLOSED)) as monitor,
+    ):
+        # Freeing an address is the I/O thread's work, and it says when it is done. The name is in
+        # Linux's abstract namespace: there is no file.
+        probe.bind(f"ipc://@msgen-{secrets.token_hex(8)}")
+        probe.close(linger=0)
+        monitor.wait(_ROUND_TRIP_MS)

@@ -20,6 +20,8 @@ import math
 import select
 import sys
 import termios
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -31,11 +33,11 @@ from .monitor import Monitor, io_round_trip
 KNOWN = sys.platform == "linux"
 """Whether the system tells."""
 
-LOOK_EVERY_S = 0.002
-"""Seconds between looks at what nothing signals."""
-_PATIENCE_S = 60.0
-_REUNION_S = 0.2
-"""Seconds to wait for a receiver that was there and has gone."""
+_FIRST_PAUSE_S = 0.002
+_LONGEST_PAUSE_S = 0.05
+"""Between looks, which cost half a millisecond each; nothing signals that a system's queue is empty."""
+_RETURN_S = 0.2
+"""For a receiver that was there and has gone: one that starts again connects within this time."""
 _CONNECTED = zmq.EVENT_CONNECTED | zmq.EVENT_ACCEPTED
 _EVENTS = (
     _CONNECTED
@@ -53,21 +55,20 @@ class Outflow:
         connects: whether it will connect: then it may hold messages without a connection.
 
     Attributes:
+        arrived: whether `looks` ended because everything had arrived.
         receiver_left: the receiver was there and has gone, so nobody knows what it took.
-        descriptor: readable when something happens to a connection.
     """
 
-    receiver_left = False
-    _refused = False
-
     def __init__(self, socket: zmq.Socket[Any], *, connects: bool) -> None:
+        self.arrived = False
+        self.receiver_left = False
         self._context = socket.context
         self._connects = connects
         self._connections: set[int] = set()
         self._monitor = Monitor(socket, _EVENTS)
-        self.descriptor = self._monitor.descriptor
-        self._speaks = False
-        self._reunion: float | None = None
+        self._refused = False
+        self._greeted = False
+        self._give_up_at: float | None = None
 
     def close(self) -> None:
         """Watch no more."""
@@ -78,43 +79,42 @@ class Outflow:
         self._take_events()
         return self._connects and self._refused
 
-    def ended(self) -> bool:
-        """Say whether everything has arrived; True as well where the context is ending."""
+    def looks(self, deadline: float) -> Iterator[float]:
+        """Look until everything has arrived or the deadline has passed; `arrived` says which.
+
+        Yields:
+            Seconds to pause before the next look.
+        """
+        self.arrived = False
+        pause = _FIRST_PAUSE_S
+        while not self._ended():
+            left = deadline - monotonic()
+            if left <= 0:
+                return
+            yield min(pause, left)
+            pause = min(1.5 * pause, _LONGEST_PAUSE_S)
+        self.arrived = not self.receiver_left
+
+    def wait(self, deadline: float) -> bool:
+        """Wait until everything has arrived; False where it had not by the deadline."""
+        for pause in self.looks(deadline):
+            time.sleep(pause)
+        return self.arrived
+
+    def _ended(self) -> bool:
+        """Say whether nothing is to be waited for, as where the context is ending."""
         try:
-            return not self._blocked()
+            io_round_trip(self._context)
         except zmq.ContextTerminated:
             return True
-
-    def wait(self, deadline: float | None) -> bool:
-        """Wait until everything has arrived; False where it had not by the deadline."""
-        try:
-            while blocked := self._blocked():
-                left = None if deadline is None else deadline - monotonic()
-                if left is not None and left <= 0:
-                    return False
-                waiting = select.poll()
-                # Nothing signals that a queue in the system is empty.
-                pause = LOOK_EVERY_S if left is None else min(left, LOOK_EVERY_S)
-                for descriptor, event in blocked.items():
-                    if event:
-                        waiting.register(descriptor, event)
-                        pause = _PATIENCE_S if left is None else left
-                waiting.poll(math.ceil(pause * 1000))
-        except zmq.ContextTerminated:
-            pass
-        return not self.receiver_left
-
-    def _blocked(self) -> dict[int, int]:
-        """Return the descriptors on which the outflow waits, and for which event; none at its end."""
-        io_round_trip(self._context)
         self._take_events()
         # An end that connects has one connection; nothing leaves before both sides have greeted.
-        if self._connects and not self._speaks:
-            return self._disconnected()
-        blocked = dict.fromkeys(filter(_unread, self._connections), 0)
-        for descriptor in _watched_for_writing() & self._connections:
-            blocked[descriptor] = select.POLLOUT
-        return blocked
+        if self._connects and not self._greeted:
+            return self._given_up()
+        return not (
+            any(map(_unread, self._connections))
+            or _watched_for_writing() & self._connections
+        )
 
     def _take_events(self) -> None:
         while event := self._monitor.next():
@@ -122,29 +122,26 @@ class Outflow:
             if kind & _CONNECTED:
                 self._connections.add(descriptor)
             elif kind == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-                self._speaks = True
-                self._reunion = math.inf
+                self._greeted = True
+                self._give_up_at = math.inf
                 self.receiver_left = False
             elif kind == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                 self._refused = True
             else:
                 self._connections.discard(descriptor)
-                self._speaks = False
+                self._greeted = False
 
-    def _disconnected(self) -> dict[int, int]:
-        """Wait for a connection; but where there was one, not long.
+    def _given_up(self) -> bool:
+        """Say whether a receiver that was there has been gone for too long.
 
-        A receiver that stopped first has most likely taken everything, and one that starts again is
-        back soon. libzmq does not say whether messages are left.
+        One that stopped first has most likely taken everything, and one that starts again is back
+        soon. libzmq does not say whether messages are left.
         """
-        if self._reunion is not None:
+        if self._give_up_at is not None:
             now = monotonic()
-            self._reunion = min(self._reunion, now + _REUNION_S)
-            if now >= self._reunion:
-                self.receiver_left = True
-                return {}
-            return {self._monitor.descriptor: 0}
-        return {self._monitor.descriptor: select.POLLIN}
+            self._give_up_at = min(self._give_up_at, now + _RETURN_S)
+            self.receiver_left = now >= self._give_up_at
+        return self.receiver_left
 
 
 def _unread(descriptor: int) -> bool:

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 from msgen.runtime.codec import wire
-from msgen.runtime.queues.sender import Frame
+from msgen.runtime.queues import Frame
 
 AT = "at"
 READY = "ready"

@@ -21,7 +21,7 @@ from time import time
 from typing import Any
 
 from msgen.runtime.errors import DecodeError
-from msgen.runtime.queues.sender import Frame
+from msgen.runtime.queues import Frame
 
 DEAD_LETTER_BYTES = 64 << 20
 """How large a file of dead letters becomes by default: enough to see a pattern, no disk fills up."""

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import zmq
 from msgen.runtime.codec.codec import Codec
 from msgen.runtime.errors import DecodeError
-from msgen.runtime.queues.blocking import ZmqPullQueue
+from msgen.runtime.queues import Frame, ZmqPullQueue
 from msgen.runtime.queues.endpoint import Options
-from msgen.runtime.queues.receiver import NOW, M
-from msgen.runtime.queues.sender import Frame
+from msgen.runtime.queues.frames import NOW
+from msgen.runtime.queues.receiver import M
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -52,6 +52,7 @@ class RequestQueue(ZmqPullQueue[M]):
         super().__init__(addr, create, codec, **options)
 
     def _configure(self, socket: zmq.Socket[bytes]) -> None:
+        super()._configure(socket)
         socket.set(zmq.RCVTIMEO, _WAIT_MS)
 
     def take(self, limit: int, wait: bool) -> list[Sequence[Frame]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgen.runtime.broadcast.steps import RawStep
 from msgen.runtime.codec import wire
-from msgen.runtime.queues.sender import Frame
+from msgen.runtime.queues import Frame
 
 _BUSY = 1
 _LAST = 2

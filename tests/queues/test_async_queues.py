@@ -26,7 +26,7 @@ from msgen.runtime.queues import (
     ZmqPullQueue,
     ZmqPushQueue,
 )
-from msgen.runtime.queues.receiver import plain_frames
+from msgen.runtime.queues.frames import plain_frames
 from processes import GENEROUS, finished, running
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {

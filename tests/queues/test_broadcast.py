@@ -39,7 +39,7 @@ from msgen.runtime import (
 from msgen.runtime.broadcast import StepPublisher, StepSubscriber
 from msgen.runtime.broadcast.steps import STEP, WHO, pack_head
 from msgen.runtime.queues import ZmqPullQueue, ZmqPushQueue
-from msgen.runtime.queues.receiver import plain_frames
+from msgen.runtime.queues.frames import plain_frames
 from processes import CONTEXT, GENEROUS, answer, finished, running, until
 from sizes import size
 
@@ -469,7 +469,7 @@ def test_mistakes_of_the_publisher_send_nothing(
         pub.put([backend.ExitMsg(), backend.AbortBackendMsg("x")])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="expected the frames of a message, got none"):
         pub.put_raw([[]])
-    pub._carrier._limit = 1_000
+    pub._max_message_bytes = 1_000
     with pytest.raises(MessageTooLarge):
         pub.put([user(1, 1_000)])
     assert pub.put([]).number == 0
