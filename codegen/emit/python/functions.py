@@ -17,7 +17,7 @@ from .checks import Check
 from .classes import is_keyword_only
 from .module import Module, local_name
 from .types import tuple_text, value_text
-from .values import HelperView, Values
+from .values import Helper, Values
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class FunctionView:
     arguments: str
     sizes_differ: str
     sizes_check: str
-    helpers: tuple[HelperView, ...]
+    helpers: tuple[Helper, ...]
 
 
 def function_view(module: Module, record: model.Record, encoding: bool) -> FunctionView:
