@@ -8,7 +8,7 @@ scalar in a list, a subclass) or says where it does not fit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgen.codegen.emit.facts import shared_symbols, takes_nil, without_nil
 from msgen.codegen.schema import model
@@ -20,8 +20,7 @@ from .types import tuple_text, value_text
 from .values import Helper, Values
 
 
-@dataclass(frozen=True)
-class FieldCode:
+class FieldCode(NamedTuple):
     """What a function does with one field.
 
     Attributes:
@@ -48,8 +47,7 @@ class FieldCode:
     absent: str = "None"
 
 
-@dataclass(frozen=True)
-class FunctionView:
+class FunctionView(NamedTuple):
     """The encoder or decoder of a record.
 
     Attributes:

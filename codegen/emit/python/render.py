@@ -50,7 +50,9 @@ def _render(facts: Facts, group: model.Group) -> str:
         base=base_name(group.name),
         alias=union_name(group.name),
         public=sorted(_public_names(group), key=lambda name: sort_key(name, name)),
-        dispatch_tables=module.dispatch_tables(),  # those that the other views asked for
+        dispatch_tables=list(
+            module.dispatch_tables()
+        ),  # those that the other views asked for
         **views,
     )
 
