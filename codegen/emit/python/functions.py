@@ -62,10 +62,9 @@ class FunctionView(NamedTuple):
     """
 
     name: str
-    cls: str
+    record: model.Record
     argument: str
     parameters: str
-    is_message: bool
     is_recursive: bool
     fields: list[FieldCode]
     slots: list[str]
@@ -79,8 +78,8 @@ class FunctionView(NamedTuple):
 def function_view(module: Module, record: model.Record, encoding: bool) -> FunctionView:
     """Return the encoder or the decoder of a record."""
     values = Values(module, record, encoding)
-    is_message = isinstance(record, model.Message)
-    argument = "msg" if is_message or not encoding else "struct"
+    is_struct = not isinstance(record, model.Message)
+    argument = "struct" if is_struct and encoding else "msg"
     parameters = values.frames_parameter() if values.needs_frames else []
     if module.facts.has_depth(record):
         parameters.append(f"depth: int = {module.names['MAX_DEPTH']}")
@@ -91,10 +90,9 @@ def function_view(module: Module, record: model.Record, encoding: bool) -> Funct
     padding = [_padding(module, f) for f in record.fields if f.since > 1]
     return FunctionView(
         module.function(values.verb, record.type),
-        record.name,
+        record,
         argument,
         "".join(f", {each}" for each in parameters),
-        is_message,
         values.is_recursive,
         fields,
         list(_slots(values)),

@@ -36,13 +36,6 @@ def generate_python(facts: Facts) -> dict[str, str]:
 def _render(facts: Facts, group: model.Group) -> str:
     module = Module(facts, group)
     messages, records = group.live_messages, group.records
-    views = {
-        "messages": messages,
-        "encoders": [function_view(module, each, encoding=True) for each in records],
-        "decoders": [function_view(module, each, encoding=False) for each in records],
-        "table": table_entries(module),
-        "codec": codec_arguments(module) if messages else [],
-    }
     return _TEMPLATES.get_template("module.py.j2").render(
         group=group,
         module=module,
@@ -50,10 +43,13 @@ def _render(facts: Facts, group: model.Group) -> str:
         base=base_name(group.name),
         alias=union_name(group.name),
         public=sorted(_public_names(group), key=lambda name: sort_key(name, name)),
-        dispatch_tables=list(
-            module.dispatch_tables()
-        ),  # those that the other views asked for
-        **views,
+        messages=messages,
+        encoders=[function_view(module, each, encoding=True) for each in records],
+        decoders=[function_view(module, each, encoding=False) for each in records],
+        table=table_entries(module),
+        codec=codec_arguments(module) if messages else [],
+        # Last, since these are the tables that the others asked for.
+        dispatch_tables=list(module.dispatch_tables()),
     )
 
 
