@@ -74,19 +74,6 @@ def has_tensors(record: model.Record) -> bool:
     )
 
 
-def shared_symbols(record: model.Record) -> frozenset[str]:
-    """Return the dimension symbols that a record uses more than once, or inside a container."""
-    count: defaultdict[str, int] = defaultdict(int)
-    for field in record.live_fields:
-        for part in model.walk(field.type):
-            if isinstance(part, model.TensorType):
-                direct = part in (field.type, without_nil(field.type))
-                for dim in part.dims or ():
-                    if isinstance(dim, str) and dim != "_":
-                        count[dim] += 1 if direct else 2
-    return frozenset(symbol for symbol, uses in count.items() if uses > 1)
-
-
 def without_nil(type_: model.Type) -> model.Type:
     """Return what a nullable type holds, or the type itself."""
     return type_.item if isinstance(type_, model.NullableType) else type_

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +32,8 @@ class FileChange:
 
     def diff(self) -> Iterator[str]:
         """Yield the lines of a unified diff from the file to what it should be."""
+        import difflib  # here, since most runs have nothing to show
+
         yield from difflib.unified_diff(
             self.old.splitlines(keepends=True),
             self.new.splitlines(keepends=True),
@@ -129,6 +128,8 @@ def _replace(
     undo: contextlib.ExitStack,
 ) -> None:
     """Put a staged file in its place, or nothing; ``undo`` puts back what was there."""
+    import shutil  # here as tempfile is: most runs write nothing
+
     if path.exists():
         kept = _temporary(path.parent, stack)
         shutil.copy2(path, kept)
@@ -142,6 +143,8 @@ def _replace(
 
 
 def _temporary(folder: Path, stack: contextlib.ExitStack) -> Path:
+    import tempfile
+
     descriptor, name = tempfile.mkstemp(prefix=".msgen-", dir=folder)
     os.close(descriptor)
     path = Path(name)

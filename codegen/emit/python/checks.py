@@ -7,7 +7,7 @@ sides: it is looked through in place and not rebuilt. What fails a test raises `
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.model import Type
@@ -15,57 +15,28 @@ from msgen.codegen.schema.model import Type
 from .module import Module
 
 
-@dataclass(frozen=True)
-class ScalarCheck:
-    """A number, text or enum member, or None before it."""
+class Check(NamedTuple):
+    """Statements that test a variable.
 
-    kind: ClassVar = "scalar"
-    misfit: str
-    """The condition that a value does not fit."""
+    Attributes:
+        kind: `scalar`: no more than the misfit; `any`: the runtime looks through it; `nullable`: what
+            is inside, unless it is None; `loop`: what is inside, for all items; `tuple`: what is
+            inside, one after the other; `union`: one of the branches.
+        misfit: the condition that the value itself does not fit; empty where each will do.
+        name: the variable, or what is looped over: `item in items`.
+        branches: the alternatives that need more than a look at the class: conditions, and what is
+            tested where they hold.
+        others: the condition that the value is of no other alternative; empty where there is none.
+    """
 
-
-@dataclass(frozen=True)
-class PlainCheck:
-    """A value of type `any`, which the runtime looks through."""
-
-    kind: ClassVar = "any"
-    name: str
-
-
-@dataclass(frozen=True)
-class NullableCheck:
-    kind: ClassVar = "nullable"
-    name: str
-    inner: Check
+    kind: str
+    misfit: str = ""
+    name: str = ""
+    inside: tuple[Check, ...] = ()
+    branches: tuple[tuple[str, Check], ...] = ()
+    others: str = ""
 
 
-@dataclass(frozen=True)
-class ContainerCheck:
-    """A list, dict or tuple: its own class and size, then all that is in it."""
-
-    kind: ClassVar = "container"
-    name: str
-    misfit: str
-    """Empty where the class is known, and any size will do."""
-    loop: str
-    """What is looped over, such as `item in items`; empty for a tuple."""
-    inside: tuple[Check, ...]
-
-
-@dataclass(frozen=True)
-class UnionCheck:
-    """Alternatives: a branch for each that needs more than a look at the class."""
-
-    kind: ClassVar = "union"
-    branches: tuple[tuple[str, Check], ...]
-    """Conditions, and what is tested where they hold."""
-    misfit: str
-    """The condition that the value is of no other alternative; empty where there is none."""
-
-
-Check: TypeAlias = (
-    ScalarCheck | PlainCheck | NullableCheck | ContainerCheck | UnionCheck
-)
 _Loops: TypeAlias = tuple[str, ...]
 
 
@@ -115,9 +86,9 @@ class Checker:
         """Return the check of a variable; ``loops`` names the variables of the loops around it."""
         tests = self.scalar_tests(name, type_)
         if tests is not None:
-            return ScalarCheck(" or ".join(tests))
+            return Check("scalar", " or ".join(tests))
         if isinstance(type_, model.AnyType):
-            return PlainCheck(name)
+            return Check("any", name=name)
         if isinstance(type_, model.NullableType):
             return self._nullable(name, type_.item, loops)
         if isinstance(type_, model.UnionType):
@@ -129,7 +100,7 @@ class Checker:
         """Return the check of a variable whose class is tested already."""
         tests = self.scalar_tests(name, type_)
         if tests is not None:
-            return ScalarCheck(" or ".join(tests[1:]))
+            return Check("scalar", " or ".join(tests[1:]))
         return self._container(name, type_, [], loops)
 
     def scalar_tests(self, name: str, type_: Type) -> list[str] | None:
@@ -173,35 +144,34 @@ class Checker:
         given = f"{name} is not None and"
         if tests is not None:
             misfit = tests[0] if len(tests) == 1 else f"({' or '.join(tests)})"
-            return ScalarCheck(f"{given} {misfit}")
+            return Check("scalar", f"{given} {misfit}")
         inner = self.check(name, type_, loops)
-        if isinstance(inner, UnionCheck) and not inner.branches:
-            return ScalarCheck(f"{given} {inner.misfit}")
-        return NullableCheck(name, inner)
+        if inner.kind == "scalar":  # a union told apart by classes alone
+            return Check("scalar", f"{given} {inner.misfit}")
+        return Check("nullable", name=name, inside=(inner,))
 
     def _container(
         self, name: str, type_: Type, tests: list[str], loops: _Loops
-    ) -> ContainerCheck:
-        loop = ""
-        inside: tuple[Check, ...] = ()
+    ) -> Check:
         if isinstance(type_, model.TupleType):
             tests.append(f"len({name}) != {len(type_.items)}")
             inside = tuple(
                 self.check(f"{name}[{index}]", item, loops)
                 for index, item in enumerate(type_.items)
             )
-        elif isinstance(type_, model.ListType):
-            tests += _too_long(name, type_.max_len)
+            return Check("tuple", " or ".join(tests), inside=inside)
+        assert isinstance(type_, (model.ListType, model.DictType))
+        tests += _too_long(name, type_.max_len)
+        if isinstance(type_, model.ListType):
             item = self._loop_name("item", type_.item, loops)
             loop = f"{item} in {name}"
             inside = (self.check(item, type_.item, (*loops, item)),)
-        elif isinstance(type_, model.DictType):
-            tests += _too_long(name, type_.max_len)
+        else:
             key = self._loop_name("key", type_.key, loops)
             value = self._loop_name("element", type_.value, loops)
             loop = f"{key}, {value} in {name}.items()"
             inside = self._entry(key, value, type_, (*loops, key, value))
-        return ContainerCheck(name, " or ".join(tests), loop, inside)
+        return Check("loop", " or ".join(tests), loop, inside)
 
     def _entry(
         self, key: str, value: str, type_: model.DictType, loops: _Loops
@@ -209,7 +179,7 @@ class Checker:
         """Return the checks of a dict's key and value: one where both are scalars."""
         tests = self.scalar_tests(key, type_.key) or []
         more = self.scalar_tests(value, type_.value)
-        both = ScalarCheck(" or ".join([*tests, *(more or [])]))
+        both = Check("scalar", " or ".join([*tests, *(more or [])]))
         return (both,) if more else (both, self.check(value, type_.value, loops))
 
     def _loop_name(self, name: str, type_: Type, loops: _Loops) -> str:
@@ -221,7 +191,7 @@ class Checker:
         self._loop_types[candidate] = type_
         return candidate
 
-    def _union(self, name: str, type_: model.UnionType, loops: _Loops) -> UnionCheck:
+    def _union(self, name: str, type_: model.UnionType, loops: _Loops) -> Check:
         branches: list[tuple[str, Check]] = []
         simple: list[str] = []
         for option in type_.options:
@@ -231,7 +201,10 @@ class Checker:
             else:
                 test = self.class_test(name, option)
                 branches.append((test, self.known(name, option, loops)))
-        return UnionCheck(tuple(branches), " and ".join(simple))
+        others = " and ".join(simple)
+        if not branches:
+            return Check("scalar", others)
+        return Check("union", branches=tuple(branches), others=others)
 
     def class_test(self, name: str, option: Type) -> str:
         """Return the condition that a value is of the class of an alternative."""

@@ -1,61 +1,23 @@
-"""Views of dataclasses; entries of the description table; the arguments of `CODEC`."""
+"""What stands in dataclasses; entries of the description table; the arguments of `CODEC`."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from msgen.codegen.emit.facts import groups_of_structs, has_tensors
 from msgen.codegen.schema import model
 
 from .layout import literal
 from .module import Module
-from .types import annotation, is_mutable, table_type, tuple_text, value_text
+from .types import is_mutable, table_type, tuple_text, value_text
 
 
-@dataclass(frozen=True)
-class FieldView:
-    name: str
-    annotation: str
-    default: str
-    """What stands behind `=`, empty for a required field."""
-    doc: str
-
-
-@dataclass(frozen=True)
-class ClassView:
-    """A dataclass; one of tensors has its own `__eq__`."""
-
-    name: str
-    is_message: bool
-    doc: str
-    options: str
-    fields: tuple[FieldView, ...]
-    has_equality: bool
-
-
-def class_view(module: Module, record: model.Record) -> ClassView:
-    is_message = isinstance(record, model.Message)
+def class_options(record: model.Record) -> str:
+    """Return the arguments of a record's `@dataclass`; one of tensors has its own `__eq__`."""
     options = ["slots=True"]
     if is_keyword_only(record):
         options.append("kw_only=True")
     if has_tensors(record):
         options.append("eq=False")
-    return ClassView(
-        record.name,
-        is_message,
-        full_doc(record.doc, getattr(record, "deprecated", False)),
-        ", ".join(options),
-        tuple(
-            FieldView(
-                field.name,
-                annotation(module, field.type),
-                _default(module, record, field),
-                full_doc(field.doc, field.deprecated, _tensor_doc(field.type)),
-            )
-            for field in record.live_fields
-        ),
-        has_tensors(record),
-    )
+    return ", ".join(options)
 
 
 def is_keyword_only(record: model.Record) -> bool:
@@ -64,10 +26,14 @@ def is_keyword_only(record: model.Record) -> bool:
     return defaults != sorted(defaults)
 
 
-def full_doc(doc: str, deprecated: bool, tensor: str = "") -> str:
+def full_doc(declared: model.Record | model.Field | model.EnumMember) -> str:
     """Return the text of a docstring: a `doc:` and what the schema says beside it."""
-    parts = (doc.strip(), tensor, "Deprecated." if deprecated else "")
-    return ("\n\n" if "\n" in doc.strip() else " ").join(filter(None, parts))
+    doc = declared.doc.strip()
+    tensor = _tensor_doc(declared.type) if isinstance(declared, model.Field) else ""
+    deprecated = "Deprecated." if getattr(declared, "deprecated", False) else ""
+    return ("\n\n" if "\n" in doc else " ").join(
+        filter(None, (doc, tensor, deprecated))
+    )
 
 
 def _tensor_doc(type_: model.Type) -> str:
@@ -83,36 +49,30 @@ def _tensor_doc(type_: model.Type) -> str:
     return f"Tensor {described}.{device}"
 
 
-def _default(module: Module, record: model.Record, field: model.Field) -> str:
-    """Write a field's default; a fresh object for every instance where it is mutable."""
+def field_default(module: Module, record: model.Record, field: model.Field) -> str:
+    """Write a field's default, if any; a fresh object for every instance where it is mutable."""
     if field.default is None:
         return ""
     value = field.default.value
     text = value_text(module, value, field.type)
     if not is_mutable(value):
         return text
+    factory = f"lambda: {text}"
     if value == [] or value == {}:
         factory = module.names.builtin(type(value).__name__)
-    elif isinstance(value, model.StructDefault) and not value.fields:
-        cls = text.removesuffix("()")
-        factory = (
-            cls
-            if _is_declared_before(module, value.type, record)
-            else f"lambda: {text}"
-        )
-    else:
-        factory = f"lambda: {text}"
+    elif _is_class_call(module, record, value):
+        factory = text.removesuffix("()")
     return f"{module.names['field']}(default_factory={factory})"
 
 
-def _is_declared_before(
-    module: Module, ref: model.StructType, record: model.Record
-) -> bool:
-    """Whether a struct's class exists when a record's class body runs."""
-    if ref.group != module.group.name or isinstance(record, model.Message):
+def _is_class_call(module: Module, record: model.Record, value: model.Value) -> bool:
+    """Whether a default is a class without arguments, which exists when a class body runs."""
+    if not isinstance(value, model.StructDefault) or value.fields:
+        return False
+    if value.type.group != module.group.name or isinstance(record, model.Message):
         return True
     order = [struct.name for struct in module.group.structs]
-    return order.index(ref.name) < order.index(record.name)
+    return order.index(value.type.name) < order.index(record.name)
 
 
 def table_entries(module: Module) -> list[str]:

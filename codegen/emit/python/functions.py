@@ -8,20 +8,19 @@ scalar in a list, a subclass) or says where it does not fit.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from msgen.codegen.emit.facts import shared_symbols, takes_nil, without_nil
+from msgen.codegen.emit.facts import takes_nil, without_nil
 from msgen.codegen.schema import model
 
 from .checks import Check
 from .classes import is_keyword_only
 from .module import Module, local_name
 from .types import tuple_text, value_text
-from .values import HelperView, Values
+from .values import Helper, Values
 
 
-@dataclass(frozen=True)
-class FieldCode:
+class FieldCode(NamedTuple):
     """What a function does with one field.
 
     Attributes:
@@ -48,8 +47,7 @@ class FieldCode:
     absent: str = "None"
 
 
-@dataclass(frozen=True)
-class FunctionView:
+class FunctionView(NamedTuple):
     """The encoder or decoder of a record.
 
     Attributes:
@@ -64,25 +62,24 @@ class FunctionView:
     """
 
     name: str
-    cls: str
+    record: model.Record
     argument: str
     parameters: str
-    is_message: bool
     is_recursive: bool
-    fields: tuple[FieldCode, ...]
-    slots: tuple[str, ...]
+    fields: list[FieldCode]
+    slots: list[str]
     padding: str
     arguments: str
     sizes_differ: str
     sizes_check: str
-    helpers: tuple[HelperView, ...]
+    helpers: list[Helper]
 
 
 def function_view(module: Module, record: model.Record, encoding: bool) -> FunctionView:
     """Return the encoder or the decoder of a record."""
     values = Values(module, record, encoding)
-    is_message = isinstance(record, model.Message)
-    argument = "msg" if is_message or not encoding else "struct"
+    is_struct = not isinstance(record, model.Message)
+    argument = "struct" if is_struct and encoding else "msg"
     parameters = values.frames_parameter() if values.needs_frames else []
     if module.facts.has_depth(record):
         parameters.append(f"depth: int = {module.names['MAX_DEPTH']}")
@@ -93,41 +90,32 @@ def function_view(module: Module, record: model.Record, encoding: bool) -> Funct
     padding = [_padding(module, f) for f in record.fields if f.since > 1]
     return FunctionView(
         module.function(values.verb, record.type),
-        record.name,
+        record,
         argument,
         "".join(f", {each}" for each in parameters),
-        is_message,
         values.is_recursive,
-        tuple(fields),
-        tuple(_encoded_slots(values) if encoding else _decoded_slots(record)),
+        fields,
+        list(_slots(values)),
         f", {tuple_text(padding)}" if padding else "",
         _arguments(record),
         *_symbols(module, record, argument),
-        tuple(filter(None, values.helpers)),
+        list(filter(None, values.helpers)),
     )
 
 
-def _encoded_slots(values: Values) -> Iterator[str]:
-    """Yield what an encoder returns: the tag, and each field's variable."""
-    record = values.record
+def _slots(values: Values) -> Iterator[str]:
+    """Yield what an encoder returns, or the variables that a decoder spreads an array over."""
+    record, encoding = values.record, values.encoding
     if isinstance(record, model.Message):
-        yield str(record.tag)
+        yield str(record.tag) if encoding else "tag"
     for field in record.fields:
         local = local_name(field.name)
         if field.removed:
-            yield "None"
+            yield "None" if encoding else "_"
         elif values.checker.is_single(field.type):
             yield f"{values.module.names['Single']}({local})"
         else:
             yield local
-
-
-def _decoded_slots(record: model.Record) -> Iterator[str]:
-    """Yield the variables that a decoder spreads an array over."""
-    if isinstance(record, model.Message):
-        yield "tag"
-    for field in record.fields:
-        yield "_" if field.removed else local_name(field.name)
 
 
 def _encoded(values: Values, field: model.Field, argument: str) -> FieldCode:
@@ -192,23 +180,25 @@ def _arguments(record: model.Record) -> str:
 
 def _symbols(module: Module, record: model.Record, argument: str) -> tuple[str, str]:
     """Return the test that one symbol has one size, as a condition or as a call."""
-    shared = shared_symbols(record)
-    first: dict[str, str] = {}
-    tests: list[str] = []
+    sizes: list[tuple[str, str]] = []
+    indirect: set[str] = set()
+    shared: set[str] = set()
     for field in record.live_fields:
         for part in model.walk(field.type):
             dims = part.dims or () if isinstance(part, model.TensorType) else ()
             for axis, dim in enumerate(dims):
-                if dim not in shared:
+                if not isinstance(dim, str) or dim == "_":
                     continue
                 if part is not field.type:
-                    # Sizes inside nullables and containers: the table's own walk compares them.
-                    check = module.names["check_symbols"]
-                    table = module.records(module.group.name)
-                    return "", f"{check}({argument}, {table}[{record.name}])"
-                size = f"{argument}.{field.name}.shape[{axis}]"
-                if str(dim) in first:
-                    tests.append(f"{size} != {first[str(dim)]}")
-                else:
-                    first[str(dim)] = size
-    return " or ".join(tests), ""
+                    indirect.add(dim)
+                is_repeated = part not in (field.type, without_nil(field.type))
+                if is_repeated or any(dim == other for other, _ in sizes):
+                    shared.add(dim)
+                sizes.append((dim, f"{argument}.{field.name}.shape[{axis}]"))
+    if shared & indirect:
+        # Sizes inside nullables and containers: the table's own walk compares them.
+        check, table = module.names["check_symbols"], module.records(module.group.name)
+        return "", f"{check}({argument}, {table}[{record.name}])"
+    first: dict[str, str] = {}
+    pairs = [(size, first.setdefault(dim, size)) for dim, size in sizes]
+    return " or ".join(f"{size} != {one}" for size, one in pairs if size != one), ""

@@ -38,13 +38,14 @@ def code(text: str) -> str:
     lines: list[str] = []
     in_docstring = False
     for line in text.strip("\n").split("\n"):
-        stripped = line.strip()
-        if stripped.count('"""') == 1:
+        if '"""' in line and line.count('"""') == 1:
             in_docstring = not in_docstring
-        elif len(line) > WIDTH and not in_docstring and stripped[:3] != '"""':
-            lines += _statement(len(line) - len(line.lstrip()), stripped)
-            continue
-        if stripped or not line:
+        elif len(line) > WIDTH and not in_docstring:
+            statement = line.strip()
+            if not statement.startswith('"""'):
+                lines += _statement(len(line) - len(line.lstrip()), statement)
+                continue
+        if not line.isspace():
             lines.append(line)
     return "\n".join(lines)
 
@@ -191,25 +192,25 @@ def _brackets(
     ``joined`` allows the one line, as for arguments; ``comma`` the comma behind a single item.
     """
     inner = indent + 4
-    items = list(_split(body, ", "))
-    element, *clause = _split(body, " for ")
-    if clause:
-        fits = inner + len(body) <= WIDTH
-        lines = [" " * inner + body] if fits else _item(inner, element, "")
-        if not fits:
-            targets, _, source = clause[0].partition(" in ")
-            lines += _expression(inner, f"for {targets} in ", source, "", True)
-    elif joined and inner + len(body) <= WIDTH:
+    element, clause, loop = _partition(body, " for ")
+    if inner + len(body) <= WIDTH and (joined or clause):
         lines = [" " * inner + body]
-    elif len(items) == 1 and not comma:
+    elif clause:
+        targets, _, source = loop.partition(" in ")
+        lines = _item(inner, element, "")
+        lines += _expression(inner, f"for {targets} in ", source, "", True)
+    elif not comma and not _partition(body, ", ")[1]:
         lines = _item(inner, body, "")
     else:
+        items = _split(body, ", ")
         lines = [line for item in items for line in _item(inner, item.rstrip(","))]
     return [f"{' ' * indent}{head}", *lines, f"{' ' * indent}{tail}"]
 
 
 def _item(indent: int, text: str, tail: str = ",") -> list[str]:
     """Lay out an argument, a list's item or a dict's entry."""
+    if indent + len(text) + len(tail) <= WIDTH:
+        return [f"{' ' * indent}{text}{tail}"]
     head, is_lambda, value = text.partition("lambda: ")
     if is_lambda and re.fullmatch(r"(\w+=)?", head):
         lines = _expression(indent, f"{head}lambda: ", value, tail, True)
@@ -251,7 +252,7 @@ def _tokens(text: str) -> list[tuple[str, int, int]]:
 def _split(text: str, separator: str) -> Iterator[str]:
     """Yield the parts of a text between separators that stand outside of brackets."""
     begin = 0
-    for token, start, end in _tokens(text):
+    for token, start, end in _tokens(text) if separator in text else ():
         if token == separator:
             yield text[begin:start]
             begin = end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -36,16 +37,6 @@ def local_name(field: str) -> str:
     """The local variable that holds a field's value in emitted functions."""
     is_used = field in USED_NAMES or _SHAPED_NAME.match(field)
     return f"{field}_" if is_used else field
-
-
-@dataclass(frozen=True)
-class DispatchView:
-    """A table that leads from a message's class, or its tag, to the message's function."""
-
-    name: str
-    kind: str
-    """What the runtime calls its type: `Encoders` or `Decoders`."""
-    entries: tuple[str, ...]
 
 
 @dataclass
@@ -132,19 +123,15 @@ class Module:
             self._tables[verb, refs] = self.unique(f"_{what}{verb.upper()}RS")
         return self._tables[verb, refs]
 
-    def dispatch_tables(self) -> list[DispatchView]:
-        """Return the tables that were asked for."""
-        return [
-            DispatchView(
+    def dispatch_tables(self) -> Iterator[tuple[str, str, list[str]]]:
+        """Yield the tables that were asked for: name, what the runtime calls its type, entries."""
+        for (verb, refs), name in self._tables.items():
+            yield (
                 name,
                 f"{verb.capitalize()}rs",
-                tuple(
-                    f"{self._key(verb, ref)}: {self.function(verb, ref)}"
-                    for ref in refs
-                ),
+                [self._entry(verb, ref) for ref in refs],
             )
-            for (verb, refs), name in self._tables.items()
-        ]
 
-    def _key(self, verb: str, ref: model.MessageType) -> str:
-        return ref.name if verb == "encode" else str(self.schema.message(ref).tag)
+    def _entry(self, verb: str, ref: model.MessageType) -> str:
+        key = ref.name if verb == "encode" else self.schema.message(ref).tag
+        return f"{key}: {self.function(verb, ref)}"

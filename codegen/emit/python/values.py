@@ -8,18 +8,18 @@ small helper function behind the record's own.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.model import Type
 from msgen.codegen.schema.names import snake_case
 
-from .checks import Check, Checker, ScalarCheck
+from .checks import Check, Checker
 from .module import Module
 from .types import tuple_text
 
 
-@dataclass(frozen=True)
-class BranchView:
+class Branch(NamedTuple):
     """An alternative of a union: its condition, what is tested then, and the result."""
 
     condition: str
@@ -27,16 +27,14 @@ class BranchView:
     result: str
 
 
-@dataclass(frozen=True)
-class HelperView:
+class Helper(NamedTuple):
     """A function that tests and converts one value: after a check, or by branches."""
 
     name: str
     parameters: str
     check: Check | None
-    misfit: str
     result: str
-    branches: tuple[BranchView, ...]
+    branches: list[Branch]
 
 
 @dataclass
@@ -46,7 +44,7 @@ class Values:
     module: Module
     record: model.Record
     encoding: bool
-    helpers: list[HelperView | None] = field(default_factory=list)
+    helpers: list[Helper | None] = field(default_factory=list)
     """In the order in which they are called for; None while one is being made."""
 
     def __post_init__(self) -> None:
@@ -197,7 +195,7 @@ class Values:
         place = len(self.helpers)
         self.helpers.append(None)
         outer, self.checker = self.checker, Checker(self.module, self.encoding)
-        check, misfit, result, branches = None, "", "", []
+        check, result, branches = None, "", []
         if self.is_checked(type_, inline):
             check = self.checker.check("value", type_)
             is_single = self.checker.is_single(type_)
@@ -207,12 +205,13 @@ class Values:
         elif isinstance(type_, model.TupleType):
             cls = self.checker.class_of(type_)
             misfit = f"type(value) is not {cls} or len(value) != {len(type_.items)}"
+            check = Check("scalar", misfit)
             result = self._tuple(type_, path, inline)
         else:
             result = self.expression("value", type_, path, inline)
         self.checker = outer
-        self.helpers[place] = HelperView(
-            name, ", ".join(parameters), check, misfit, result, tuple(branches)
+        self.helpers[place] = Helper(
+            name, ", ".join(parameters), check, result, branches
         )
         return f"{name}({', '.join(arguments)})"
 
@@ -225,13 +224,11 @@ class Values:
         ]
         return f"[{', '.join(items)}]" if self.encoding else tuple_text(items)
 
-    def _branches(
-        self, type_: model.UnionType, path: tuple[str, ...]
-    ) -> list[BranchView]:
+    def _branches(self, type_: model.UnionType, path: tuple[str, ...]) -> list[Branch]:
         """Return a branch for each alternative; messages among them share one."""
         options = type_.options
         refs = tuple(each for each in options if isinstance(each, model.MessageType))
-        branches: list[BranchView] = []
+        branches: list[Branch] = []
         for option in options:
             if isinstance(option, model.MessageType) and option != refs[0]:
                 continue
@@ -243,7 +240,7 @@ class Values:
             else:
                 segment = snake_case(model.spell(option).partition("[")[0])
                 check, result = self._option(option, (*path, segment))
-            branches.append(BranchView(self._option_test(option, refs), check, result))
+            branches.append(Branch(self._option_test(option, refs), check, result))
         return branches
 
     def _option(self, option: Type, path: tuple[str, ...]) -> tuple[Check | None, str]:
@@ -251,10 +248,12 @@ class Values:
         match option:
             case model.TupleType():
                 misfit = f"len(value) != {len(option.items)}"
-                return ScalarCheck(misfit), self._tuple(option, path, True)
+                return Check("scalar", misfit), self._tuple(option, path, True)
             case model.ListType() | model.DictType():
                 limit = option.max_len
-                check = None if limit is None else ScalarCheck(f"len(value) > {limit}")
+                check = (
+                    None if limit is None else Check("scalar", f"len(value) > {limit}")
+                )
                 return check, self._comprehension("value", option, path, True)
         return None, self.expression("value", option, path, inline=True)
 
