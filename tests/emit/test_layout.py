@@ -95,3 +95,17 @@ def test_a_docstring_is_left_as_it_is() -> None:
     long = f"A word {'x' * 100} that is too long, with (brackets, and) commas."
     lines = f"class A:\n    {docstring(long, 4)}\n    x: int"
     assert code(lines) == lines
+
+
+def test_a_string_with_a_docstrings_quotes_is_no_docstring() -> None:
+    start = "    words: list[str] = field(default_factory=lambda: "
+    items = ['\'x """\'', '"a second text that is long"', '"and a third one"']
+    wrapped = [f"            {item}," for item in items]
+
+    assert code(f"{start}[{', '.join(items)}])").splitlines() == [
+        "    words: list[str] = field(",
+        "        default_factory=lambda: [",
+        *wrapped,
+        "        ]",
+        "    )",
+    ]

@@ -38,13 +38,14 @@ def code(text: str) -> str:
     lines: list[str] = []
     in_docstring = False
     for line in text.strip("\n").split("\n"):
-        if '"""' in line and line.count('"""') == 1:
-            in_docstring = not in_docstring
-        elif len(line) > WIDTH and not in_docstring:
-            statement = line.strip()
-            if not statement.startswith('"""'):
-                lines += _statement(len(line) - len(line.lstrip()), statement)
-                continue
+        statement = line.strip()
+        if in_docstring or statement.startswith('"""'):
+            # Only a docstring starts with these quotes: a string that holds some has others.
+            opens = not in_docstring and statement.count('"""') == 1
+            in_docstring = opens or (in_docstring and not statement.endswith('"""'))
+        elif len(line) > WIDTH:
+            lines += _statement(len(line) - len(line.lstrip()), statement)
+            continue
         if not line.isspace():
             lines.append(line)
     return "\n".join(lines)
