@@ -11,7 +11,7 @@ from msgen.codegen.schema.errors import Place
 from msgen.codegen.schema.fingerprint import Fingerprints
 from msgen.codegen.schema.rule import ERROR
 
-from .changes import Change, ChangeRule, GroupPair, Node, Walk, diff_names, walk
+from .changes import Change, ChangeRule, GroupPair, Node, Walk, diff_names
 from .outcome import (
     BROKEN,
     DEPLOYMENT,
@@ -43,7 +43,7 @@ def diff(
     Returns:
         Every finding, sorted by place, and a verdict for every group that both versions have.
     """
-    return _Judge(walk(old, new)).diff(against, label)
+    return _Judge(Walk(old, new)).diff(against, label)
 
 
 class _Judge:
@@ -216,10 +216,8 @@ def _place_in_folder(finding: Finding) -> tuple[str, Place, str, str]:
 
 
 def _ways(change: Change) -> _Ways:
-    return (
-        OK if change.new_takes_old else BROKEN,
-        OK if change.old_takes_new else BROKEN,
-    )
+    new, old = (OK if takes else BROKEN for takes in change.takes)
+    return new, old
 
 
 def _worst(found: Iterable[_Ways]) -> _Ways:

@@ -8,7 +8,7 @@ from typing import Any
 from msgen.codegen.schema import model
 from msgen.codegen.schema.rule import NOTE, WARNING
 
-from .change import Change, ChangeRule, find_all
+from .change import NEITHER, Change, ChangeRule, find_all
 from .pairing import match
 from .pairs import (
     SINCE_LOWERED,
@@ -85,7 +85,7 @@ def value_added(
         "",
         str(now.number),
         counts=without,
-        old_takes_new=known,
+        takes=(True, known),
     )
     yield from since_wrong_version(both, known_version)
 
@@ -127,7 +127,7 @@ def value_removed(
         str(before.number),
         "",
         counts=before.since == 1,
-        new_takes_old=new.unknown is not None and not is_key,
+        takes=(new.unknown is not None and not is_key, True),
         source=True,
     )
 
@@ -168,8 +168,7 @@ def number_renamed(both: Both[model.EnumMember]) -> Iterator[Change]:
         both.old.name,
         both.new.name,
         counts=both.counts,
-        new_takes_old=False,
-        old_takes_new=False,
+        takes=NEITHER,
         source=True,
     )
 
@@ -199,8 +198,7 @@ def value_renumbered(both: Both[model.EnumMember]) -> Iterator[Change]:
             str(new),
             "value",
             counts=both.counts,
-            new_takes_old=False,
-            old_takes_new=False,
+            takes=NEITHER,
         )
 
 

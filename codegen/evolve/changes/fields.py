@@ -71,8 +71,7 @@ def type_changed(both: Both[model.Field], delta: Delta) -> Change:
         now,
         delta.key,
         counts=counts,
-        new_takes_old=delta.new_takes_old,
-        old_takes_new=delta.old_takes_new,
+        takes=delta.takes,
         source=delta.source,
     )
 
@@ -108,7 +107,7 @@ def field_removed(both: Both[model.Field]) -> Iterator[Change]:
             spell(both.old.type),
             "removed",
             "removed",
-            old_takes_new=stands,
+            takes=(True, stands),
             source=True,
         )
 
@@ -133,7 +132,7 @@ def field_restored(both: Both[model.Field]) -> Iterator[Change]:
             f"{both.what} was removed, and is back",
             "removed",
             spell(both.new.type),
-            new_takes_old=takes_nil(both.new),
+            takes=(takes_nil(both.new), True),
             source=both.new.default is None,
         )
 

@@ -50,7 +50,7 @@ def group_removed(old: model.Group) -> Iterator[Change]:
         old.name,
         "",
         old.name,
-        new_takes_old=not old.live_messages,
+        takes=(not old.live_messages, True),
         source=True,
     )
 

@@ -10,7 +10,7 @@ from msgen.codegen.schema import model
 from msgen.codegen.schema.model import spell
 from msgen.codegen.schema.rule import ERROR, NOTE, WARNING
 
-from .change import Change, ChangeRule, Node, find_all
+from .change import NEITHER, Change, ChangeRule, Node, find_all
 from .pairing import GroupPair, match
 from .pairs import (
     SINCE_LOWERED,
@@ -101,7 +101,7 @@ def message_added(
         "",
         f"tag {new.tag}",
         counts=without,
-        old_takes_new=new.removed,
+        takes=(True, new.removed),
     )
     same_home = group is not None and old_group.name == group.name
     yield from since_wrong_version(both, old_group.version if same_home else None)
@@ -139,7 +139,7 @@ def message_removed(both: Both[model.Message]) -> Iterator[Change]:
             f"tag {both.old.tag}",
             "removed",
             "removed",
-            new_takes_old=False,
+            takes=(False, True),
             source=True,
         )
 
@@ -169,7 +169,7 @@ def message_deleted(old: model.Message, group: model.Group | None) -> Iterator[C
         f"tag {old.tag}",
         "",
         counts=old.since == 1,
-        new_takes_old=old.removed,
+        takes=(old.removed, True),
         source=not old.removed,
     )
 
@@ -194,7 +194,7 @@ def message_restored(both: Both[model.Message]) -> Iterator[Change]:
             f"{both.what} was removed, and is back",
             "removed",
             f"tag {both.new.tag}",
-            old_takes_new=False,
+            takes=(True, False),
         )
 
 
@@ -218,8 +218,7 @@ def message_renamed(both: Both[model.Message]) -> Iterator[Change]:
             new.name,
             "was",
             counts=both.counts,
-            new_takes_old=False,
-            old_takes_new=False,
+            takes=NEITHER,
             source=True,
         )
     else:
@@ -260,8 +259,7 @@ def tag_changed(both: Both[model.Message]) -> Iterator[Change]:
             str(new.tag),
             "tag",
             counts=both.counts,
-            new_takes_old=old.removed,
-            old_takes_new=new.removed,
+            takes=(old.removed, new.removed),
         )
 
 
@@ -288,8 +286,7 @@ def tag_reused(both: Both[model.Message]) -> Iterator[Change]:
         new.name,
         "tag",
         counts=both.counts,
-        new_takes_old=old.removed,
-        old_takes_new=new.removed,
+        takes=(old.removed, new.removed),
         source=not old.removed,
     )
 
@@ -318,8 +315,7 @@ def batch_changed(both: Both[model.Message]) -> Iterator[Change]:
         before,
         now,
         counts=both.counts,
-        new_takes_old=False,
-        old_takes_new=False,
+        takes=NEITHER,
         source=True,
     )
 

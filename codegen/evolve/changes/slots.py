@@ -9,7 +9,7 @@ from msgen.codegen.schema import model
 from msgen.codegen.schema.model import spell
 from msgen.codegen.schema.rule import ERROR, NOTE
 
-from .change import Change, ChangeRule
+from .change import NEITHER, Change, ChangeRule
 from .fields import FIELD_RENAMED_WITHOUT_WAS, takes_nil
 from .pairing import Alignment
 from .pairs import Both, RecordPair, since_wrong_version
@@ -45,8 +45,7 @@ def field_added(pair: RecordPair, new: model.Field, last: bool) -> Iterator[Chan
         "",
         spell(new.type),
         counts=new.since == 1,
-        new_takes_old=last and new.since > 1,
-        old_takes_new=last,
+        takes=(last and new.since > 1, last),
         source=new.default is None,
     )
     yield from since_wrong_version(both, pair.known_version)
@@ -96,8 +95,7 @@ def field_moved(
         f"slot {old_slot}",
         f"slot {new_slot}",
         counts=both.counts,
-        new_takes_old=False,
-        old_takes_new=False,
+        takes=NEITHER,
     )
 
 
@@ -121,8 +119,7 @@ def field_deleted(pair: RecordPair, old: model.Field, last: bool) -> Iterator[Ch
         spell(old.type),
         "",
         counts=old.since == 1,
-        new_takes_old=last,
-        old_takes_new=last and old.since > 1,
+        takes=(last, last and old.since > 1),
         source=not old.removed,
     )
 
@@ -150,8 +147,7 @@ def slot_reused(both: Both[model.Field]) -> Iterator[Change]:
             old.name,
             new.name,
             counts=both.counts,
-            new_takes_old=False,
-            old_takes_new=False,
+            takes=NEITHER,
             source=True,
         )
         return
@@ -162,8 +158,10 @@ def slot_reused(both: Both[model.Field]) -> Iterator[Change]:
         f"{old.name}: {before}",
         f"{new.name}: {now}",
         counts=both.counts,
-        new_takes_old=new.removed or (old.removed and takes_nil(new)),
-        old_takes_new=old.removed or (new.removed and takes_nil(old)),
+        takes=(
+            new.removed or (old.removed and takes_nil(new)),
+            old.removed or (new.removed and takes_nil(old)),
+        ),
         source=True,
     )
 

@@ -15,14 +15,14 @@ from msgen.codegen.schema import model
 from msgen.codegen.schema.model import Type, spell
 from msgen.codegen.schema.rule import NOTE, WARNING
 
-from .change import ADD_ANOTHER, COUNTED, Change, ChangeRule, Delta
+from .change import ADD_ANOTHER, COUNTED, NEITHER, Change, ChangeRule, Delta
 from .pairs import Both
 
 
 def dtype_changed(old: model.TensorType, new: model.TensorType) -> Iterator[Delta]:
     if old.dtype != new.dtype:
         # `any` writes the dtype's number, which the others do not.
-        yield Delta(DTYPE_CHANGED, old, new, False, False)
+        yield Delta(DTYPE_CHANGED, old, new, NEITHER)
 
 
 DTYPE_CHANGED = ChangeRule(
@@ -41,7 +41,7 @@ def rank_changed(old: model.TensorType, new: model.TensorType) -> Iterator[Delta
         # `*` writes the dimensions of vectors too.
         any_of_old = new.dims is None and not old.is_vector
         any_of_new = old.dims is None and not new.is_vector
-        yield Delta(RANK_CHANGED, old, new, any_of_old, any_of_new)
+        yield Delta(RANK_CHANGED, old, new, (any_of_old, any_of_new))
 
 
 RANK_CHANGED = ChangeRule(
@@ -58,13 +58,9 @@ def dim_changed(old: model.TensorType, new: model.TensorType) -> Iterator[Delta]
     pairs = list(zip(old.dims or (), new.dims or ()))
     same_rank = len(old.dims or ()) == len(new.dims or ())
     if same_rank and any(a != b for a, b in pairs if int in (type(a), type(b))):
-        yield Delta(
-            DIM_CHANGED,
-            old,
-            new,
-            all(isinstance(b, str) or a == b for a, b in pairs),
-            all(isinstance(a, str) or a == b for a, b in pairs),
-        )
+        any_of_old = all(isinstance(b, str) or a == b for a, b in pairs)
+        any_of_new = all(isinstance(a, str) or a == b for a, b in pairs)
+        yield Delta(DIM_CHANGED, old, new, (any_of_old, any_of_new))
 
 
 DIM_CHANGED = ChangeRule(
@@ -82,8 +78,7 @@ def device_changed(old: model.TensorType, new: model.TensorType) -> Iterator[Del
             DEVICE_CHANGED,
             f"device: {old.device or 'none'}",
             f"device: {new.device or 'none'}",
-            True,
-            True,
+            (True, True),
             "device",
             counts=False,
         )
@@ -154,8 +149,7 @@ def dim_symbol_changed(alive: Sequence[Both[model.Field]]) -> Iterator[Change]:
                 spell(field.old.type),
                 spell(field.new.type),
                 "type",
-                new_takes_old=rule is DIM_SYMBOL_LOOSENED,
-                old_takes_new=rule is DIM_SYMBOL_TIGHTENED,
+                takes=(rule is DIM_SYMBOL_LOOSENED, rule is DIM_SYMBOL_TIGHTENED),
             )
 
 
