@@ -8,7 +8,7 @@ from typing import Any
 from msgen.codegen.schema import model
 from msgen.codegen.schema.rule import NOTE, WARNING
 
-from .change import NEITHER, Change, ChangeRule, find_all
+from .change import Change, ChangeRule, find_all
 from .pairing import match
 from .pairs import (
     SINCE_LOWERED,
@@ -162,13 +162,11 @@ ENUM_VALUE_RENAMED = ChangeRule(
 
 
 def number_renamed(both: Both[model.EnumMember]) -> Iterator[Change]:
-    yield both.change(
+    yield both.broken(
         ENUM_VALUE_RENAMED_WITHOUT_WAS,
         f"{both.what} has the number {both.new.number} of '{both.old.name}'",
         both.old.name,
         both.new.name,
-        counts=both.counts,
-        takes=NEITHER,
         source=True,
     )
 
@@ -191,14 +189,12 @@ ENUM_VALUE_RENAMED_WITHOUT_WAS = ChangeRule(
 def value_renumbered(both: Both[model.EnumMember]) -> Iterator[Change]:
     old, new = both.old.number, both.new.number
     if old != new:
-        yield both.change(
+        yield both.broken(
             ENUM_VALUE_RENUMBERED,
             f"{both.what} has the number {new}, had {old}",
             str(old),
             str(new),
             "value",
-            counts=both.counts,
-            takes=NEITHER,
         )
 
 

@@ -10,7 +10,7 @@ from msgen.codegen.schema import model
 from msgen.codegen.schema.model import spell
 from msgen.codegen.schema.rule import ERROR, NOTE, WARNING
 
-from .change import NEITHER, Change, ChangeRule, Node, find_all
+from .change import Change, ChangeRule, Node, find_all
 from .pairing import GroupPair, match
 from .pairs import (
     SINCE_LOWERED,
@@ -211,14 +211,12 @@ MESSAGE_RESTORED = ChangeRule(
 def message_renamed(both: Both[model.Message]) -> Iterator[Change]:
     old, new = both.old, both.new
     if old.name != new.name != wire_name(old) and new.was is None:
-        yield both.change(
+        yield both.broken(
             MESSAGE_RENAMED_WITHOUT_WAS,
             f"{both.what} has the tag and the fields of '{old.name}'",
             old.name,
             new.name,
             "was",
-            counts=both.counts,
-            takes=NEITHER,
             source=True,
         )
     else:
@@ -309,14 +307,8 @@ TAG_REUSED = ChangeRule(
 
 def batch_changed(both: Both[model.Message]) -> Iterator[Change]:
     before, now = kind_of(both.old), kind_of(both.new)
-    yield both.change(
-        BATCH_CHANGED,
-        f"{both.what} was a {before}",
-        before,
-        now,
-        counts=both.counts,
-        takes=NEITHER,
-        source=True,
+    yield both.broken(
+        BATCH_CHANGED, f"{both.what} was a {before}", before, now, source=True
     )
 
 

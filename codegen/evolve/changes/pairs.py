@@ -10,7 +10,7 @@ from msgen.codegen.schema import model
 from msgen.codegen.schema.errors import KeyPlaces, Place
 from msgen.codegen.schema.rule import WARNING
 
-from .change import Change, ChangeRule
+from .change import NEITHER, Change, ChangeRule
 
 Versioned: TypeAlias = model.Message | model.Field | model.EnumMember
 """What says `since` and `was`."""
@@ -76,7 +76,7 @@ class Both(Generic[T]):
         was: str,
         now: str,
         *keys: str,
-        **effect: bool,
+        **effect: Any,
     ) -> Change:
         """Return a change of it, at the place of the first of ``keys`` that it has."""
         return Change(
@@ -90,6 +90,19 @@ class Both(Generic[T]):
             self.old_subject,
             **effect,
         )
+
+    def broken(
+        self: Both[model.Message] | Both[model.Field] | Both[model.EnumMember],
+        rule: ChangeRule,
+        text: str,
+        was: str,
+        now: str,
+        *keys: str,
+        source: bool = False,
+    ) -> Change:
+        """Return a change that no reader takes, and that is counted where the thing is."""
+        effect = {"counts": self.counts, "takes": NEITHER, "source": source}
+        return self.change(rule, text, was, now, *keys, **effect)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from msgen.codegen.schema import model
 from msgen.codegen.schema.model import spell
 from msgen.codegen.schema.rule import ERROR, NOTE
 
-from .change import NEITHER, Change, ChangeRule
+from .change import Change, ChangeRule
 from .fields import FIELD_RENAMED_WITHOUT_WAS, takes_nil
 from .pairing import Alignment
 from .pairs import Both, RecordPair, since_wrong_version
@@ -89,13 +89,11 @@ FIELD_INSERTED = ChangeRule(
 def field_moved(
     both: Both[model.Field], old_slot: int, new_slot: int
 ) -> Iterator[Change]:
-    yield both.change(
+    yield both.broken(
         FIELD_MOVED,
         f"{both.what} is in slot {new_slot}, was in slot {old_slot}",
         f"slot {old_slot}",
         f"slot {new_slot}",
-        counts=both.counts,
-        takes=NEITHER,
     )
 
 
@@ -141,13 +139,11 @@ def slot_reused(both: Both[model.Field]) -> Iterator[Change]:
     old, new = both.old, both.new
     before, now = spell(old.type), spell(new.type)
     if before == now and not old.removed and not new.removed:
-        yield both.change(
+        yield both.broken(
             FIELD_RENAMED_WITHOUT_WAS,
             f"{both.what} stands in the slot of '{old.name}', of the same type",
             old.name,
             new.name,
-            counts=both.counts,
-            takes=NEITHER,
             source=True,
         )
         return
