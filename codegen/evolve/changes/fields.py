@@ -60,20 +60,12 @@ def type_changed(both: Both[model.Field], delta: Delta) -> Change:
     before, now = _text(old), _text(new)
     counts = both.counts and delta.counts
     if both.old.removed or both.new.removed:
+        rule, effect = REMOVED_SLOT_CHANGED, {}
         text = f"removed {both.what} is '{now}', was '{before}'{part}"
-        return both.change(
-            REMOVED_SLOT_CHANGED, text, before, now, delta.key, counts=counts
-        )
-    return both.change(
-        delta.rule,
-        f"{both.what} {verbs[0]} '{now}', {verbs[1]} '{before}'{part}",
-        before,
-        now,
-        delta.key,
-        counts=counts,
-        takes=delta.takes,
-        source=delta.source,
-    )
+    else:
+        rule, effect = delta.rule, {"takes": delta.takes, "source": delta.source}
+        text = f"{both.what} {verbs[0]} '{now}', {verbs[1]} '{before}'{part}"
+    return both.change(rule, text, before, now, delta.key, counts=counts, **effect)
 
 
 def _text(part: model.Type | str) -> str:
@@ -101,15 +93,10 @@ def field_removed(both: Both[model.Field]) -> Iterator[Change]:
     if both.new.removed and not both.old.removed:
         stands = takes_nil(both.old)
         lack = "" if stands else ", and is neither nullable nor has a default"
-        yield both.change(
-            FIELD_REMOVED,
-            f"{both.what} is removed{lack}",
-            spell(both.old.type),
-            "removed",
-            "removed",
-            takes=(True, stands),
-            source=True,
-        )
+        values = (spell(both.old.type), "removed")
+        effect = {"takes": (True, stands), "source": True}
+        text = f"{both.what} is removed{lack}"
+        yield both.change(FIELD_REMOVED, text, *values, "removed", **effect)
 
 
 FIELD_REMOVED = ChangeRule(
@@ -127,14 +114,13 @@ FIELD_REMOVED = ChangeRule(
 
 def field_restored(both: Both[model.Field]) -> Iterator[Change]:
     if both.old.removed and not both.new.removed:
-        yield both.change(
-            FIELD_RESTORED,
-            f"{both.what} was removed, and is back",
-            "removed",
-            spell(both.new.type),
-            takes=(takes_nil(both.new), True),
-            source=both.new.default is None,
-        )
+        values = ("removed", spell(both.new.type))
+        effect = {
+            "takes": (takes_nil(both.new), True),
+            "source": both.new.default is None,
+        }
+        text = f"{both.what} was removed, and is back"
+        yield both.change(FIELD_RESTORED, text, *values, **effect)
 
 
 FIELD_RESTORED = ChangeRule(
