@@ -60,14 +60,9 @@ def limit_changed(old: Type, new: Type) -> Iterator[Delta]:
 
 
 def _limit(key: str, was: object, now: object, tighter: bool) -> Delta:
-    return Delta(
-        LIMIT_TIGHTENED if tighter else LIMIT_LOOSENED,
-        f"{key}: {str(was).lower()}",
-        f"{key}: {str(now).lower()}",
-        (not tighter, tighter),
-        key,
-        counts=False,
-    )
+    rule = LIMIT_TIGHTENED if tighter else LIMIT_LOOSENED
+    old, new = (f"{key}: {str(each).lower()}" for each in (was, now))
+    return Delta(rule, old, new, (not tighter, tighter), key, counts=False)
 
 
 LIMIT_TIGHTENED = ChangeRule(

@@ -122,19 +122,14 @@ class TypeDiffer:
             _has_payload(each) for pair in pairs for each in pair
         )
         if gone or fresh or payload:
-            counted = any(_counts(each, self.new) for each in fresh)
-            later = not gone and not payload and not counted
-            yield Delta(
-                UNION_EXTENDED if later else UNION_CHANGED,
-                old,
-                new,
-                (
-                    not gone and not (payload and new_inline),
-                    not fresh and not (payload and old_inline),
-                ),
-                counts=counted or any(_counts(each, self.old) for each in gone),
-                source=not later,
-            )
+            counts = any(_counts(each, self.new) for each in fresh)
+            later = not gone and not payload and not counts
+            rule = UNION_EXTENDED if later else UNION_CHANGED
+            new_takes = not gone and not (payload and new_inline)
+            old_takes = not fresh and not (payload and old_inline)
+            counts = counts or any(_counts(each, self.old) for each in gone)
+            takes = (new_takes, old_takes)
+            yield Delta(rule, old, new, takes, counts=counts, source=not later)
         for first, second in pairs:
             counts = _counts(first, self.old) and _counts(second, self.new)
             inline = (old_inline, new_inline)
