@@ -92,7 +92,8 @@ def build(
         f"{len(files) - to_write} unchanged, "
         f"{orphaned} {'removed' if writes else 'to remove'}"
     )
-    sys.exit(console.FINDINGS if changes and not writes else 0)
+    if changes and not writes:
+        sys.exit(console.FINDINGS)
 
 
 @main.command()
