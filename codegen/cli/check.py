@@ -5,20 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from .console import (
-    FINDINGS,
-    coloured,
-    default_output,
-    out_option,
-    schema_argument,
-    stop,
-    with_schema_errors,
-)
+from . import console
+from .console import out_option, schema_argument, with_schema_errors
 
 if TYPE_CHECKING:
     from msgen.codegen.report import Report
@@ -26,54 +20,46 @@ if TYPE_CHECKING:
     from msgen.codegen.schema.model import Schema
 
 _FORMATS = ("text", "json", "github", "sarif", "markdown")
+_OPTIONS = (
+    click.option(
+        "--allow-missing",
+        is_flag=True,
+        help="A version without the schema folder is compatible.",
+    ),
+    click.option("--strict", is_flag=True, help="Let warnings fail too."),
+    click.option(
+        "--format",
+        "format_",
+        type=click.Choice(_FORMATS),
+        default="text",
+        show_default=True,
+        help="How to print the findings.",
+    ),
+    click.option(
+        "--transitive",
+        metavar="PATTERN",
+        help="Compare with every tag that matches, such as 'v1.*'.",
+    ),
+)
 
 
-def _diff_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of commands that compare with older versions."""
-    for option in (
-        click.option(
-            "--allow-missing",
-            is_flag=True,
-            help="A version without the schema folder is compatible.",
-        ),
-        click.option("--strict", is_flag=True, help="Let warnings fail too."),
-        click.option(
-            "--format",
-            "format_",
-            type=click.Choice(_FORMATS),
-            default="text",
-            show_default=True,
-            help="How to print the findings.",
-        ),
-        click.option(
-            "--transitive",
-            metavar="PATTERN",
-            help="Compare with every tag that matches, such as 'v1.*'.",
-        ),
-    ):
-        command = option(command)
-    return command
+def _diff_options(against: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options of `_finish`; ``against`` is the help of `--against`."""
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        for option in _OPTIONS:
+            command = option(command)
+        return click.option("--against", metavar="WHAT", help=against)(command)
+
+    return add
 
 
 @click.command()
 @schema_argument
 @out_option
-@click.option(
-    "--against",
-    metavar="WHAT",
-    help="Compare with a git branch, tag or commit, a folder, or 'merge-base'.",
-)
-@_diff_options
+@_diff_options("Compare with a git branch, tag or commit, a folder, or 'merge-base'.")
 @with_schema_errors
-def check(
-    schema_dir: Path,
-    out: Path | None,
-    against: str | None,
-    transitive: str | None,
-    allow_missing: bool,
-    format_: str,
-    strict: bool,
-) -> None:
+def check(schema_dir: Path, out: Path | None, **options: Any) -> None:
     """Check SCHEMA_DIR for CI: lint, modules that are out of date, and what breaks a peer.
 
     Older versions are compared with when --against or --transitive says which; `merge-base` is the
@@ -91,38 +77,27 @@ def check(
     known: Known = {}
     schema = load_schema(schema_dir, known)
     files = generate(schema, load_layouts(schema_dir))
-    stale = find_changes(files, out or default_output(schema_dir))
+    stale = find_changes(files, out or console.default_output(schema_dir))
     report = Report(
         schema_dir,
         lint=tuple(lint_schema(schema)),
         stale=tuple((each.kind, each.path.as_posix()) for each in stale),
     )
-    report = _with_diffs(report, schema, against, transitive, allow_missing, known)
-    parts = [
-        counted(len(report.lint), "lint finding"),
-        f"{counted(len(report.stale), 'file')} out of date",
-    ]
-    head = f"{counted(len(schema.groups), 'group')}: {', '.join(parts)}"
-    _end(report, format_, strict, head)
+    head = (
+        f"{counted(len(schema.groups), 'group')}: "
+        f"{counted(len(report.lint), 'lint finding')}, "
+        f"{counted(len(report.stale), 'file')} out of date"
+    )
+    _finish(report, schema, known, head, **options)
 
 
 @click.command()
 @schema_argument
-@click.option(
-    "--against",
-    metavar="WHAT",
-    help="A git branch, tag or commit, or a folder.  [default: where this branch began]",
+@_diff_options(
+    "A git branch, tag or commit, or a folder.  [default: where this branch began]"
 )
-@_diff_options
 @with_schema_errors
-def diff(
-    schema_dir: Path,
-    against: str | None,
-    transitive: str | None,
-    allow_missing: bool,
-    format_: str,
-    strict: bool,
-) -> None:
+def diff(schema_dir: Path, **options: Any) -> None:
     """Compare SCHEMA_DIR with an older version, and say what breaks for whom.
 
     Without --against it is compared with the merge base: the commit in which this branch left the
@@ -135,62 +110,61 @@ def diff(
     from msgen.codegen.report import Report
     from msgen.codegen.schema.loader import load_schema
 
-    if against is None and transitive is None:
-        against = MERGE_BASE
+    if options["against"] is None and options["transitive"] is None:
+        options["against"] = MERGE_BASE
     known: Known = {}
     schema = load_schema(schema_dir, known)
-    report = Report(schema_dir)
-    report = _with_diffs(report, schema, against, transitive, allow_missing, known)
-    _end(report, format_, strict)
+    _finish(Report(schema_dir), schema, known, "", **options)
 
 
-def _with_diffs(
+def _finish(
     report: Report,
     schema: Schema,
+    known: Known,
+    head: str,
+    *,
     against: str | None,
     transitive: str | None,
     allow_missing: bool,
-    known: Known,
-) -> Report:
-    """Add what a diff with the versions that the options name finds, as far as it is not waived."""
-    if against is None and transitive is None:
-        return report
-    from datetime import date
-
-    from msgen.codegen import evolve
-    from msgen.codegen.history import older_versions
-
-    waivers = evolve.load_waivers(report.schema_dir)
-    versions, skipped = older_versions(
-        report.schema_dir, against, transitive, allow_missing, known
-    )
-    found = [
-        evolve.diff(each.schema, schema, each.against, each.label) for each in versions
-    ]
-    # Where nothing was compared, no waiver could be of use.
-    waivers = waivers if found else []
-    judged, about = evolve.apply_waivers(found, waivers, date.today())
-    return replace(
-        report, diffs=tuple(judged), about_waivers=tuple(about), skipped=tuple(skipped)
-    )
-
-
-def _end(report: Report, format_: str, strict: bool, head: str = "") -> NoReturn:
-    """Print a report and end with its exit code.
+    format_: str,
+    strict: bool,
+) -> NoReturn:
+    """Compare with the versions that the options name, print the report, and end with its exit code.
 
     Args:
         head: begins the last line of a text, which stands alone on the standard output then.
     """
+    from msgen.codegen import evolve
+    from msgen.codegen.history import older_versions
     from msgen.codegen.report import FORMATS, text_report
 
+    if against is not None or transitive is not None:
+        waivers = evolve.load_waivers(report.schema_dir)
+        versions, skipped = older_versions(
+            report.schema_dir, against, transitive, allow_missing, known
+        )
+        found = [
+            evolve.diff(each.schema, schema, each.against, each.label)
+            for each in versions
+        ]
+        # Where nothing was compared, no waiver could be of use.
+        diffs, about = evolve.apply_waivers(
+            found, waivers if found else [], date.today()
+        )
+        report = replace(
+            report,
+            diffs=tuple(diffs),
+            about_waivers=tuple(about),
+            skipped=tuple(skipped),
+        )
     if format_ == "text":
-        click.echo(text_report(report, coloured), nl=False, err=bool(head))
+        click.echo(text_report(report, console.coloured), nl=False, err=bool(head))
         compared = report.diffs or report.skipped
         parts = [head, report.summary() if compared else ""]
         click.echo(": ".join(filter(None, parts)))
     else:
         click.echo(FORMATS[format_](report), nl=False)
-    sys.exit(FINDINGS if report.fails(strict) else 0)
+    sys.exit(console.FINDINGS if report.fails(strict) else 0)
 
 
 @click.command()
@@ -216,5 +190,5 @@ def explain(rule: str) -> None:
 
     found = find_rule(rule, report.RULES)
     if found is None:
-        stop(unknown_rule(rule, report.RULES))
+        console.stop(unknown_rule(rule, report.RULES))
     click.echo(report.explain(found))

@@ -8,24 +8,12 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from . import console
 from .check import check, diff, explain, rules
-from .console import (
-    FINDINGS,
-    coloured,
-    default_output,
-    out_option,
-    schema_argument,
-    stop,
-    with_schema_errors,
-)
-
-if TYPE_CHECKING:
-    from msgen.codegen.emit.output import FileChange
-    from msgen.codegen.schema.model import Schema
+from .console import out_option, schema_argument, stop, with_schema_errors
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -69,28 +57,43 @@ def build(
     """
     from msgen.codegen.emit import generate
     from msgen.codegen.emit.output import apply, find_changes
-    from msgen.codegen.history import load_layouts
+    from msgen.codegen.history import at_version, load_layouts, parse_versions
     from msgen.codegen.schema.loader import load_schema
+    from msgen.codegen.schema.texts import counted
 
     schema = load_schema(schema_dir)
     layouts = load_layouts(schema_dir)
     if at_versions:
-        schema = _at_versions(schema, at_versions, out)
+        if out is None:
+            stop(
+                "--at-version needs --out, so that the modules of today are not overwritten"
+            )
+        try:
+            schema = at_version(schema, parse_versions(at_versions, schema))
+        except ValueError as error:
+            stop(f"--at-version: {error}")
     files = generate(schema, layouts)
-    folder = out or default_output(schema_dir)
+    folder = out or console.default_output(schema_dir)
     changes = find_changes(files, folder)
-    if diff:
-        for change in changes:
-            click.echo("".join(change.diff()), nl=False)
-    if check:
-        for change in changes:
-            kind = coloured(change.kind, change.kind)
-            click.echo(f"{kind}: {change.path.as_posix()}", err=True)
-    if check or diff:
-        click.echo(_summary(schema, files, changes, "to write", "to remove"))
-        sys.exit(FINDINGS if changes else 0)
-    apply(changes, folder)
-    click.echo(_summary(schema, files, changes, "written", "removed"))
+    for change in changes if diff else ():
+        click.echo("".join(change.diff()), nl=False)
+    for change in changes if check else ():
+        kind = console.coloured(change.kind)
+        click.echo(f"{kind}: {change.path.as_posix()}", err=True)
+    writes = not (check or diff)
+    if writes:
+        apply(changes, folder)
+    orphaned = sum(change.kind == "orphaned" for change in changes)
+    to_write = len(changes) - orphaned
+    messages = sum(len(group.live_messages) for group in schema.groups.values())
+    click.echo(
+        f"{counted(len(schema.groups), 'group')}, {counted(messages, 'message')}: "
+        f"{to_write} {'written' if writes else 'to write'}, "
+        f"{len(files) - to_write} unchanged, "
+        f"{orphaned} {'removed' if writes else 'to remove'}"
+    )
+    if changes and not writes:
+        sys.exit(console.FINDINGS)
 
 
 @main.command()
@@ -148,34 +151,3 @@ def _write(path: Path, text: str, remedy: str = "") -> None:
         path.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         stop(f"{path.as_posix()} cannot be written: {error.strerror}{remedy}")
-
-
-def _at_versions(schema: Schema, texts: tuple[str, ...], out: Path | None) -> Schema:
-    from msgen.codegen.history import at_version, parse_versions
-
-    if out is None:
-        stop(
-            "--at-version needs --out, so that the modules of today are not overwritten"
-        )
-    try:
-        return at_version(schema, parse_versions(texts, schema))
-    except ValueError as error:
-        stop(f"--at-version: {error}")
-
-
-def _summary(
-    schema: Schema,
-    files: dict[str, str],
-    changes: list[FileChange],
-    written: str,
-    removed: str,
-) -> str:
-    from msgen.codegen.schema.texts import counted
-
-    orphaned = sum(change.kind == "orphaned" for change in changes)
-    to_write = len(changes) - orphaned
-    messages = sum(len(group.live_messages) for group in schema.groups.values())
-    return (
-        f"{counted(len(schema.groups), 'group')}, {counted(messages, 'message')}: "
-        f"{to_write} {written}, {len(files) - to_write} unchanged, {orphaned} {removed}"
-    )

@@ -11,7 +11,7 @@ from msgen.codegen.schema.errors import Place
 from msgen.codegen.schema.fingerprint import Fingerprints
 from msgen.codegen.schema.rule import ERROR
 
-from .changes import Change, ChangeRule, GroupPair, Node, Walk, diff_names, walk
+from .changes import Change, ChangeRule, GroupPair, Node, Walk, diff_names
 from .outcome import (
     BROKEN,
     DEPLOYMENT,
@@ -43,7 +43,7 @@ def diff(
     Returns:
         Every finding, sorted by place, and a verdict for every group that both versions have.
     """
-    return _Judge(walk(old, new)).diff(against, label)
+    return _Judge(Walk(old, new)).diff(against, label)
 
 
 class _Judge:
@@ -74,9 +74,9 @@ class _Judge:
         found = self._found
         for pair, change in found.group_changes:
             refused = change.counts and pair in self._differing
-            ways = _BOTH_REFUSED if refused else _ways(change)
-            messages = self._messages_of(pair)
-            yield self._finding(change, messages, {pair: ways} if messages else {})
+            yield self._of_group(
+                change, pair, _BOTH_REFUSED if refused else _ways(change)
+            )
         for node, change in found.message_changes:
             counted = self._counted(node) | {found.messages[node]}
             yield self._reaching(change, self._reached(node), counted)
@@ -91,12 +91,7 @@ class _Judge:
         """Yield a finding for a group whose fingerprint changed without any other finding."""
         for pair, old, new in self._judged:
             if pair in self._differing and _BOTH_REFUSED not in self._by_group[pair]:
-                messages = self._messages_of(pair)
-                change = layout_changed(old, new)
-                yield self._finding(change, messages, {pair: _BOTH_REFUSED})
-
-    def _messages_of(self, pair: GroupPair) -> list[Node]:
-        return [node for node, home in self._found.messages.items() if home == pair]
+                yield self._of_group(layout_changed(old, new), pair, _BOTH_REFUSED)
 
     def _reached(self, node: Node) -> list[Node]:
         """Return the messages whose values may hold a node, itself included."""
@@ -106,10 +101,9 @@ class _Judge:
     def _counted(self, node: Node) -> set[GroupPair]:
         """Return the groups whose fingerprint sees what is in a node."""
         seen = _ancestors(node, self._found.counted_parents)
+        messages = self._found.messages
         return {
-            self._found.messages[each]
-            for each in seen
-            if each in self._found.messages and self._counts(each)
+            messages[each] for each in seen if each in messages and self._counts(each)
         }
 
     def _counts(self, node: Node) -> bool:
@@ -120,6 +114,10 @@ class _Judge:
             and self._found.old.message(node.old).since == 1
             and self._found.new.message(node.new).since == 1
         )
+
+    def _of_group(self, change: Change, pair: GroupPair, ways: _Ways) -> Finding:
+        messages = [node for node, home in self._found.messages.items() if home == pair]
+        return self._finding(change, messages, {pair: ways} if messages else {})
 
     def _reaching(
         self, change: Change, reached: list[Node], counted: set[GroupPair]
@@ -137,20 +135,17 @@ class _Judge:
         self, change: Change, reached: Iterable[Node], ways: Mapping[GroupPair, _Ways]
     ) -> Finding:
         rollout = Rollout()
-        readers: set[str] = set()
-        senders: set[str] = set()
         groups = sorted(ways, key=lambda pair: pair.either.name)
         for pair in groups:
             self._by_group[pair].append(ways[pair])
-            for order in (rollout, self._rollout):
-                _add(order, pair, ways[pair])
-            for group in pair.sides:
-                if group.receiver is not None:
-                    readers.add(group.receiver)
-                    senders |= set(group.senders)
+            _add(rollout, pair, ways[pair])
+        read = [each for pair in groups for each in pair.sides if each.receiver]
+        readers = {each.receiver for each in read if each.receiver}
+        senders = {sender for each in read for sender in each.senders}
         if change.deployment:
             rollout.together |= readers | senders
-            self._rollout.together |= readers | senders
+        self._rollout.together |= rollout.together
+        self._rollout.before |= rollout.before
         worst = _worst(ways.values())
         breaks = SOURCE if change.source else NOTHING
         if worst != (OK, OK):
@@ -177,24 +172,16 @@ class _Judge:
         rollout = Rollout()
         for ways in found:
             _add(rollout, pair, ways)
-        return GroupVerdict(
-            pair.either.name,
-            _receiver(pair) or "",
-            same,
-            *(_worst(found) if same else _BOTH_REFUSED),
-            rollout.text(of_several=True),
-        )
+        worst = _worst(found) if same else _BOTH_REFUSED
+        text = rollout.text(of_several=True)
+        return GroupVerdict(pair.either.name, _receiver(pair) or "", same, *worst, text)
 
 
 def layout_changed(old: model.Group, new: model.Group) -> Change:
+    text = f"the fingerprint of group '{new.name}' changed"
+    places = (new.place, old.place)
     return Change(
-        LAYOUT_CHANGED,
-        new.name,
-        new.place,
-        old.place,
-        f"the fingerprint of group '{new.name}' changed",
-        old_subject=old.name,
-        counts=True,
+        LAYOUT_CHANGED, new.name, *places, text, "", "", old.name, counts=True
     )
 
 
@@ -216,10 +203,8 @@ def _place_in_folder(finding: Finding) -> tuple[str, Place, str, str]:
 
 
 def _ways(change: Change) -> _Ways:
-    return (
-        OK if change.new_takes_old else BROKEN,
-        OK if change.old_takes_new else BROKEN,
-    )
+    new, old = (OK if takes else BROKEN for takes in change.takes)
+    return new, old
 
 
 def _worst(found: Iterable[_Ways]) -> _Ways:

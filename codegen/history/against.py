@@ -66,18 +66,17 @@ def older_versions(
     if against is not None:
         with _told_as(shown(against)):
             commit = _commit_of(schema_dir, against)
-            if commit is None:
-                found.append(_folder(against))
-            else:
-                try:
-                    found.append(commit.load(schema_dir, known))
-                except FolderMissingError:
-                    if not allow_missing:
-                        raise
-                    skipped.append(
-                        f"{against} ({commit.label}) has no schema folder; a new schema breaks "
-                        "nobody"
-                    )
+            try:
+                found.append(
+                    commit.load(schema_dir, known) if commit else _folder(against)
+                )
+            except FolderMissingError:
+                if not allow_missing:
+                    raise
+                assert commit
+                skipped.append(
+                    f"{against} ({commit.label}) has no schema folder; a new schema breaks nobody"
+                )
     if transitive is not None:
         without = []
         with _told_as(f"tags {shown(transitive)}"):
@@ -108,11 +107,9 @@ class _Commit:
         path = self.repository.path_of(schema_dir)
         files = self.repository.files(self.id, path)
         # Git's own way to write a file of a commit, so that it can be looked at with `git show`.
-        place = f"{self.shown_as}:{path}" if str(path) != "." else f"{self.shown_as}:"
-        try:
+        place = f"{self.shown_as}:{path if path.name else ''}"
+        with _readable(self.against):
             schema = load_files(schema_dir.resolve().name, place, files, known)
-        except SchemaError as error:
-            raise _unreadable(self.against, error) from error
         return Previous(self.against, self.label, schema)
 
 
@@ -149,18 +146,19 @@ def _tagged(schema_dir: Path, pattern: str) -> Iterator[_Commit]:
 
 
 def _folder(against: str) -> Previous:
+    with _readable(against):
+        return Previous(against, "folder", load_schema(Path(against).expanduser()))
+
+
+@contextmanager
+def _readable(against: str) -> Iterator[None]:
     try:
-        schema = load_schema(Path(against).expanduser())
+        yield
     except SchemaError as error:
-        raise _unreadable(against, error) from error
-    return Previous(against, "folder", schema)
-
-
-def _unreadable(against: str, error: SchemaError) -> AgainstError:
-    return AgainstError(
-        f"cannot compare with {shown(against)}: its schema has errors; compare with a version "
-        f"that this msgen reads\n{error}"
-    )
+        raise AgainstError(
+            f"cannot compare with {shown(against)}: its schema has errors; compare with a version "
+            f"that this msgen reads\n{error}"
+        ) from error
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import TypeAlias
 
 from msgen.codegen.schema.texts import shown
 
@@ -31,6 +32,9 @@ _SHALLOW = (
     "this clone is shallow: fetch the history with 'git fetch --unshallow', or in GitHub Actions "
     "give actions/checkout 'fetch-depth: 0'"
 )
+
+
+_Done: TypeAlias = "subprocess.CompletedProcess[bytes]"
 
 
 class GitError(Exception):
@@ -142,8 +146,7 @@ class Repository:
     def _default_branch(self) -> str | None:
         patterns = [f"refs/remotes/*/{name}" for name in _DEFAULT_BRANCHES]
         local = [f"refs/heads/{name}" for name in _DEFAULT_BRANCHES[1:]]
-        done = self._git("for-each-ref", "--format=%(refname)", *patterns, *local)
-        known = os.fsdecode(done.stdout).split()
+        known = self._refs("refname", *patterns, *local)
         remotes = {
             each.split("/")[2] for each in known if each.startswith("refs/remotes")
         }
@@ -158,13 +161,13 @@ class Repository:
 
     def tags(self, pattern: str) -> list[str]:
         """Return the tags that match a pattern such as `v1.*`, oldest version first."""
-        done = self._git(
-            "for-each-ref",
-            "--sort=version:refname",
-            "--format=%(refname:strip=2)",
-            f"refs/tags/{pattern}",
-        )
-        return os.fsdecode(done.stdout).split()
+        return self._refs("refname:strip=2", f"refs/tags/{pattern}")
+
+    def _refs(self, field: str, *patterns: str) -> list[str]:
+        options = ("--sort=version:refname", f"--format=%({field})")
+        return os.fsdecode(
+            self._git("for-each-ref", *options, *patterns).stdout
+        ).split()
 
     def files(self, commit: str, folder: PurePosixPath) -> dict[str, bytes]:
         """Return the files directly in a folder of a commit, by name.
@@ -173,12 +176,11 @@ class Repository:
             FolderMissingError: the folder was not there.
             GitError: it was no folder, or an object is not there.
         """
-        path = str(folder)
-        if path != ".":
-            self._check_folder(commit, path)
-        entries = self._entries(commit, "" if path == "." else f"{path}/")
+        path = "" if str(folder) == "." else f"{folder}/"
+        if path:
+            self._check_folder(commit, str(folder))
         blobs = {}
-        for mode, kind, object_id, name in entries:
+        for mode, kind, object_id, name in self._entries(commit, path):
             if kind == "blob" and name.endswith((".yaml", ".yml")):
                 if mode == "120000":
                     raise GitError(
@@ -237,15 +239,13 @@ class Repository:
         done = self._git(*arguments)
         return "" if done.returncode else os.fsdecode(done.stdout).partition("\n")[0]
 
-    def _git(
-        self, *arguments: str, given: bytes = b""
-    ) -> subprocess.CompletedProcess[bytes]:
+    def _git(self, *arguments: str, given: bytes = b"") -> _Done:
         return _git(self.environment, self.root, *arguments, given=given)
 
 
 def _git(
     environment: dict[str, str], folder: Path, *arguments: str, given: bytes = b""
-) -> subprocess.CompletedProcess[bytes]:
+) -> _Done:
     try:
         return subprocess.run(
             ["git", *arguments],

@@ -50,11 +50,9 @@ class Layouts:
     def former(self, group: model.Group, prints: Fingerprints) -> list[Former]:
         """Return the layouts of a group that are not today's."""
         known = self.by_group.get(group.name)
-        if not known:
-            return []
         found = []
-        today = layout_of(group, prints)
-        for each in known:
+        today = layout_of(group, prints) if known else {}
+        for each in known or ():
             if each["fingerprint"] != today["fingerprint"]:
                 difference = next(_Differences(each, today).messages(), NO_DIFFERENCE)
                 if len(difference) > LONGEST:
@@ -67,17 +65,16 @@ class Layouts:
     ) -> tuple[Layouts, list[str]]:
         """Return the layouts with today's added, and the names of the groups that were new."""
         prints = Fingerprints(schema)
-        groups = {name: list(each) for name, each in self.by_group.items()}
+        groups = {name: each for name, each in self.by_group.items() if each}
         added = []
         for group in schema.groups.values():
             layout = layout_of(group, prints)
-            known = groups.setdefault(group.name, [])
-            if group.messages and layout["fingerprint"] not in {
-                each["fingerprint"] for each in known
-            }:
-                known.append({"label": label, **layout})
+            known = groups.get(group.name, [])
+            prints_known = {each["fingerprint"] for each in known}
+            if group.messages and layout["fingerprint"] not in prints_known:
+                groups[group.name] = [*known, {"label": label, **layout}]
                 added.append(group.name)
-        return Layouts({name: each for name, each in groups.items() if each}), added
+        return Layouts(groups), added
 
     def text(self) -> str:
         """Return the text of the file: a line for each message and struct, to be read in review."""
@@ -214,10 +211,12 @@ class _Differences:
                 yield f"slot {slot} of {path} is {name} there, {own} here"
             else:
                 yield from self._types(f"{path}.{name}", form, own_form)
-        for name, _ in theirs[len(ours) :]:
-            yield f"{path}.{name} is there, not here"
-        for name, _ in ours[len(theirs) :]:
-            yield f"{path}.{name} is here, not there"
+        yield from (
+            f"{path}.{name} is there, not here" for name, _ in theirs[len(ours) :]
+        )
+        yield from (
+            f"{path}.{name} is here, not there" for name, _ in ours[len(theirs) :]
+        )
 
     def _types(self, path: str, theirs: Any, ours: Any) -> Iterator[str]:
         """Go down as long as both sides are of one kind; what differs there is the difference."""

@@ -6,12 +6,16 @@ removed today is removed: only additions carry the version that they came with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.declare import BATCH_FIELD
 from msgen.codegen.schema.model import EnumType, MessageType, Type
+
+_Versioned: TypeAlias = model.Message | model.Field | model.EnumMember
 
 
 def at_version(schema: model.Schema, versions: Mapping[str, int]) -> model.Schema:
@@ -33,14 +37,14 @@ class _Past:
             name: min(versions.get(name, group.version), group.version)
             for name, group in schema.groups.items()
         }
-        self._messages = {
-            each.type
-            for group in schema.groups.values()
-            for each in group.messages
-            if each.since <= self._limits[group.name]
-        }
-        self._keep_needed_messages()
-        self._members = self._needed_members()
+        messages = [m for group in schema.groups.values() for m in group.messages]
+        self._messages = {each.type for each in messages if self._is_there(each, each)}
+        structs = [s for group in schema.groups.values() for s in group.structs]
+        live = (each for each in messages if each.type in self._messages)
+        self._keep_needed_messages([*structs, *live])
+        self._members: defaultdict[EnumType, set[str]] = defaultdict(set)
+        for record in (*structs, *messages):
+            self._keep_needed_members(record)
 
     def schema(self) -> model.Schema:
         groups = {
@@ -48,13 +52,23 @@ class _Past:
         }
         return model.Schema(self._schema.name, groups)
 
+    def _is_there(
+        self, thing: _Versioned, declared_in: model.Record | model.Enum
+    ) -> bool:
+        return thing.since <= self._limits[declared_in.group]
+
     def _group(self, group: model.Group) -> model.Group:
-        messages = tuple(
-            replace(each, fields=self._fields(each))
-            for each in group.messages
-            if each.type in self._messages and not each.is_batch
-        )
-        batches = (each for each in group.messages if each.is_batch)
+        kept = [each for each in group.messages if each.type in self._messages]
+        plain = [each for each in kept if not each.is_batch]
+        options = tuple(each.type for each in plain if not each.removed)
+        messages = [replace(each, fields=self._fields(each)) for each in plain]
+        if options:
+            item = options[0] if len(options) == 1 else model.UnionType(options)
+            for batch in (each for each in kept if each.is_batch):
+                (data,) = batch.fields
+                assert data.name == BATCH_FIELD
+                data = replace(data, type=model.ListType(item))
+                messages.append(replace(batch, fields=(data,)))
         return replace(
             group,
             version=self._limits[group.name],
@@ -62,28 +76,18 @@ class _Past:
             structs=tuple(
                 replace(each, fields=self._fields(each)) for each in group.structs
             ),
-            messages=messages + tuple(self._batches(batches, messages)),
+            messages=tuple(messages),
         )
 
-    def _batches(
-        self, batches: Iterator[model.Message], messages: tuple[model.Message, ...]
-    ) -> Iterator[model.Message]:
-        options = tuple(each.type for each in messages if not each.removed)
-        for batch in batches:
-            if batch.type in self._messages and options:
-                item = options[0] if len(options) == 1 else model.UnionType(options)
-                (data,) = batch.fields
-                assert data.name == BATCH_FIELD
-                yield replace(batch, fields=(replace(data, type=model.ListType(item)),))
-
-    def _kept_fields(self, record: model.Record) -> Iterator[model.Field]:
-        limit = self._limits[record.group]
-        return (each for each in record.fields if each.since <= limit)
+    def _kept_fields(self, record: model.Record) -> list[model.Field]:
+        return [each for each in record.fields if self._is_there(each, record)]
 
     def _fields(self, record: model.Record) -> tuple[model.Field, ...]:
         return tuple(
             replace(
-                each, type=self._type(each.type), default=self._default(each.default)
+                each,
+                type=self._type(each.type),
+                default=each.default and model.Default(self._value(each.default.value)),
             )
             for each in self._kept_fields(record)
         )
@@ -91,8 +95,14 @@ class _Past:
     def _type(self, type_: Type) -> Type:
         """Return a type whose unions have lost the messages of later versions."""
         if isinstance(type_, model.UnionType):
-            options = tuple(self._type(each) for each in self._options(type_))
-            return options[0] if len(options) == 1 else model.UnionType(options)
+            options = tuple(
+                self._type(each)
+                for each in type_.options
+                if not isinstance(each, MessageType) or each in self._messages
+            )
+            if len(options) == 1:
+                return options[0]
+            return model.UnionType(options) if options else type_
         if isinstance(type_, (model.ListType, model.NullableType)):
             return replace(type_, item=self._type(type_.item))
         if isinstance(type_, model.TupleType):
@@ -101,21 +111,7 @@ class _Past:
             return replace(type_, value=self._type(type_.value))
         return type_
 
-    def _options(self, union: model.UnionType) -> tuple[Type, ...]:
-        kept = tuple(
-            each
-            for each in union.options
-            if not isinstance(each, MessageType) or each in self._messages
-        )
-        return kept or union.options
-
-    def _keep_needed_messages(self) -> None:
-        todo: list[model.Record] = [
-            record
-            for group in self._schema.groups.values()
-            for record in (*group.structs, *group.messages)
-            if not isinstance(record, model.Message) or record.type in self._messages
-        ]
+    def _keep_needed_messages(self, todo: list[model.Record]) -> None:
         while todo:
             record = todo.pop()
             if isinstance(record, model.Message) and record.is_batch:
@@ -126,78 +122,60 @@ class _Past:
                         self._messages.add(part)
                         todo.append(self._schema.message(part))
 
-    def _default(self, default: model.Default | None) -> model.Default | None:
-        return None if default is None else model.Default(self._value(default.value))
-
     def _value(self, value: model.Value) -> model.Value:
         if isinstance(value, model.StructDefault):
-            kept = {
-                each.name for each in self._kept_fields(self._schema.record(value.type))
-            }
-            fields = tuple(
-                (name, self._value(item)) for name, item in value.fields if name in kept
+            record = self._schema.record(value.type)
+            kept = {each.name for each in self._kept_fields(record)}
+            items = ((name, self._value(item)) for name, item in value.fields)
+            return replace(
+                value, fields=tuple(each for each in items if each[0] in kept)
             )
-            return replace(value, fields=fields)
-        if isinstance(value, list):
-            return [self._value(item) for item in value]
-        if isinstance(value, tuple):
-            return tuple(self._value(item) for item in value)
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(self._value, value))
         if isinstance(value, dict):
             return {key: self._value(item) for key, item in value.items()}
         return value
 
     def _enum(self, enum: model.Enum) -> model.Enum:
-        limit = self._limits[enum.group]
+        needed = self._members[enum.type] | {enum.unknown}
         members = tuple(
             each
             for each in enum.members
-            if each.since <= limit
-            or each.name == enum.unknown
-            or each.name in self._members.get(enum.type, ())
+            if self._is_there(each, enum) or each.name in needed
         )
         return replace(enum, members=members or enum.members)
 
-    def _needed_members(self) -> dict[EnumType, set[str]]:
-        """Return the members that defaults name, for every enum that is in the field's type."""
-        needed: dict[EnumType, set[str]] = {}
-        for group in self._schema.groups.values():
-            for record in (*group.structs, *group.messages):
-                for field in self._kept_fields(record):
-                    if field.default is None:
-                        continue
-                    names = set(_member_names(self._value(field.default.value)))
-                    for enum in self._enums_in(field.type):
-                        needed.setdefault(enum, set()).update(names)
-        return needed
+    def _keep_needed_members(self, record: model.Record) -> None:
+        """Keep the members that defaults name, in every enum that is in the field's type."""
+        for field in self._kept_fields(record):
+            if field.default is not None:
+                names = set(_member_names(self._value(field.default.value)))
+                for enum in self._enums_in(field.type, set()):
+                    self._members[enum] |= names
 
-    def _enums_in(self, type_: Type) -> set[EnumType]:
-        """Return the enums in a type, those in fields of its structs included."""
-        found: set[EnumType] = set()
-        seen: set[Type] = set()
-        todo = [type_]
-        while todo:
-            for part in model.walk(todo.pop()):
-                if isinstance(part, EnumType):
-                    found.add(part)
-                elif isinstance(part, model.StructType) and part not in seen:
-                    seen.add(part)
-                    todo += [each.type for each in self._schema.record(part).fields]
-        return found
+    def _enums_in(self, type_: Type, seen: set[Type]) -> Iterator[EnumType]:
+        """Yield the enums in a type, those in fields of its structs included."""
+        for part in model.walk(type_):
+            if isinstance(part, EnumType):
+                yield part
+            elif isinstance(part, model.StructType) and part not in seen:
+                seen.add(part)
+                for field in self._schema.record(part).fields:
+                    yield from self._enums_in(field.type, seen)
 
 
 def _member_names(value: model.Value) -> Iterator[str]:
+    parts: Iterable[model.Value] = ()
     if isinstance(value, model.EnumDefault):
         yield value.member
     elif isinstance(value, model.StructDefault):
-        for _, item in value.fields:
-            yield from _member_names(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _member_names(item)
+        parts = (item for _, item in value.fields)
     elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _member_names(key)
-            yield from _member_names(item)
+        parts = (*value.keys(), *value.values())
+    elif isinstance(value, (list, tuple)):
+        parts = value
+    for part in parts:
+        yield from _member_names(part)
 
 
 def parse_versions(texts: tuple[str, ...], schema: model.Schema) -> dict[str, int]:

@@ -1,13 +1,12 @@
 """Findings of a whole run as text, JSON, GitHub annotations, Markdown and SARIF.
 
 A `Report` holds what a run found: diffs from `evolve`, lint from `schema`, modules that are
-out of date. Each format is a function from a report to a string, in a module of its own. `rules` is
+out of date. Each format is a function from a report to a string. `rules` is
 the one table of findings: it collects the rows of all packages below, by id. May import `evolve`,
 `history` and `schema`; prints nothing.
 """
 
-from .as_text import text_report
-from .formats import FORMATS
+from .formats import FORMATS, text_report
 from .report import Report
 from .rules import LISTS, RULES, explain, severity_of
 

@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 from msgen.codegen.evolve import Diff, Finding
-from msgen.codegen.schema.errors import Place
 from msgen.codegen.schema.rule import ERROR, NOTE, WARNING
 
 from .report import WAIVED, Report
@@ -27,7 +26,7 @@ def json_report(report: Report) -> str:
             {
                 "rule": each.rule.id,
                 "severity": each.severity,
-                "place": _place(each.place),
+                "place": each.place._asdict(),
                 "text": each.message,
             }
             for each in report.lint
@@ -57,8 +56,8 @@ def _finding(report: Report, finding: Finding) -> dict[str, Any]:
         "rule": change.rule.id,
         "severity": finding.severity,
         "subject": change.subject,
-        "place": _place(report.located(change.place)),
-        "old_place": None if change.old_place is None else _place(change.old_place),
+        "place": report.located(change.place)._asdict(),
+        "old_place": change.old_place and change.old_place._asdict(),
         "text": change.text,
         "old": change.old,
         "new": change.new,
@@ -70,9 +69,5 @@ def _finding(report: Report, finding: Finding) -> dict[str, Any]:
         "readers": finding.readers,
         "senders": finding.senders,
         "rollout": finding.rollout,
-        "waived": None if finding.waiver is None else finding.waiver.reason,
+        "waived": finding.waiver.reason if finding.waiver else None,
     }
-
-
-def _place(place: Place) -> dict[str, Any]:
-    return place._asdict()

@@ -62,7 +62,7 @@ def _result(report: Report, result: Result, used: list[str]) -> dict[str, Any]:
         "ruleId": result.rule.id,
         "ruleIndex": used.index(result.rule.id),
         "level": result.level,
-        "message": {"text": "\n".join((result.text, *result.details))},
+        "message": {"text": result.message},
         "locations": [
             {
                 "physicalLocation": {

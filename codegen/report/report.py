@@ -39,6 +39,11 @@ class Result:
     waived: str | None = None
 
     @property
+    def message(self) -> str:
+        """All that a person is told."""
+        return "\n".join((self.text, *self.details))
+
+    @property
     def shown_level(self) -> str:
         return self.level if self.waived is None else WAIVED
 
@@ -91,7 +96,7 @@ class Report:
             change.text,
             f"{change.subject} {change.old} {change.new}",
             tuple(details(finding, place)),
-            None if finding.waiver is None else finding.waiver.reason,
+            finding.waiver.reason if finding.waiver else None,
         )
 
     def located(self, place: Place) -> Place:
@@ -123,13 +128,9 @@ class Report:
     def summary(self) -> str:
         """Return the last line: how much was found."""
         counts = self.counts()
-        parts = [
-            counted(counts[level], level)
-            for level in (ERROR, WARNING, NOTE)
-            if counts[level] or level == ERROR
-        ]
-        if counts[WAIVED]:
-            parts.append(f"{counts[WAIVED]} {WAIVED}")
+        shown = [each for each in (WARNING, NOTE) if counts[each]]
+        parts = [counted(counts[level], level) for level in (ERROR, *shown)]
+        parts += [f"{counts[WAIVED]} {WAIVED}"] if counts[WAIVED] else []
         return ", ".join(parts)
 
     def fails(self, strict: bool) -> bool:

@@ -30,7 +30,8 @@ def details(finding: Finding, place: Place) -> Iterator[str]:
     if names and finding.breaks == WIRE:
         yield f"messages: {_shortened(names)}"
     if finding.readers and meaning:
-        yield f"processes: {_processes(finding)}"
+        senders = ", ".join(finding.senders) or "not named"
+        yield f"processes: readers {', '.join(finding.readers)}; senders {senders}"
     if finding.breaks in (WIRE, DEPLOYMENT):
         yield f"roll out: {finding.rollout}"
     if finding.waiver is not None:
@@ -47,33 +48,22 @@ def _meaning(finding: Finding) -> str:
         )
     if finding.change.rule is GROUP_REMOVED and BROKEN in ways:
         return "wire: nobody reads what senders that are not upgraded send"
-    if BROKEN in ways or REFUSED in ways:
+    if ways != (OK, OK):
         how = (
             "fail or read other values without an error, since the fingerprint stays"
             if finding.change.rule.misread
             else "fail with a DecodeError where they meet it"
         )
+        new, old = "new readers of old messages", "old readers of new"
         if OK not in ways:
-            return (
-                f"wire: new readers of old messages and old readers of new ones {how}"
-            )
+            return f"wire: {new} and {old} ones {how}"
         if ways[0] == OK:
-            return f"wire: old readers of new messages {how}; new readers of old ones do not"
-        return (
-            f"wire: new readers of old messages {how}; old readers of new ones do not"
-        )
-    if finding.breaks == DEPLOYMENT:
-        return "deployment: the bytes stay readable, but another process gets them"
-    if finding.breaks == SOURCE:
-        return (
-            "source: code that uses the generated module has to change; no peer breaks"
-        )
-    return ""
-
-
-def _processes(finding: Finding) -> str:
-    senders = ", ".join(finding.senders) or "not named"
-    return f"readers {', '.join(finding.readers)}; senders {senders}"
+            return f"wire: {old} messages {how}; new readers of old ones do not"
+        return f"wire: {new} {how}; {old} ones do not"
+    return {
+        DEPLOYMENT: "deployment: the bytes stay readable, but another process gets them",
+        SOURCE: "source: code that uses the generated module has to change; no peer breaks",
+    }.get(finding.breaks, "")
 
 
 def _shortened(names: tuple[str, ...], most: int = 6) -> str:
@@ -90,14 +80,9 @@ def verdict_line(verdict: GroupVerdict) -> str:
     elif ways == (OK, OK):
         what = "compatible both ways"
     else:
-        breaks = [
-            text
-            for text, way in zip(
-                ("new readers of old messages", "old readers of new messages"), ways
-            )
-            if way != OK
-        ]
-        what = f"same fingerprint; {' and '.join(breaks)} may break"
+        readers = ("new readers of old messages", "old readers of new messages")
+        breaks = " and ".join(text for text, way in zip(readers, ways) if way != OK)
+        what = f"same fingerprint; {breaks} may break"
     return f"group {verdict.group}: {what}; roll out: {verdict.rollout}"
 
 

@@ -112,7 +112,7 @@ def test_github_messages_areescaped(project: Path) -> None:
     assert "waived until 2999-12-31: 100%25 sure: no text is longer, <yet>" in message
     assert "%0Awire: new readers of old messages fail" in message
     comma = "::error file=a%2Cb%3A%25,line"
-    from msgen.codegen.report.as_github import escaped
+    from msgen.codegen.report.formats import escaped
 
     assert f"::error file={escaped('a,b:%', property_=True)},line" == comma
 

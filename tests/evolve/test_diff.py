@@ -17,7 +17,7 @@ from msgen.codegen.evolve import (
     diff,
 )
 from msgen.codegen.evolve import findings as diff_module
-from msgen.codegen.evolve.changes import walk
+from msgen.codegen.evolve.changes import Walk
 from msgen.codegen.evolve.rollout import Rollout
 from msgen.codegen.schema.loader import load_files
 from msgen.codegen.schema.model import Schema
@@ -320,11 +320,11 @@ def test_a_fingerprint_that_nothing_explains_is_told_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def blind(*schemas: object) -> object:
-        found = walk(*schemas)  # type: ignore[arg-type]
+        found = Walk(*schemas)  # type: ignore[arg-type]
         found.changes.clear()
         return found
 
-    monkeypatch.setattr(diff_module, "walk", blind)
+    monkeypatch.setattr(diff_module, "Walk", blind)
     finding = only(
         compared(
             {"types": TYPES, "first": FIRST},

@@ -52,6 +52,10 @@ def find_all(rules: Iterable[ChangeRule], *things: Any) -> Iterator[Any]:
         yield from found
 
 
+NEITHER = (False, False)
+"""What a change says that no reader of the other version takes."""
+
+
 @dataclass(frozen=True)
 class Node:
     """A declared type in both versions; None where one version does not have it."""
@@ -70,8 +74,8 @@ class Change:
         old_place: in the old files, None where there was nothing.
         text: what changed, as a sentence without a full stop.
         counts: it touches what the fingerprint is made of.
-        new_takes_old: a new reader takes what an old writer wrote, with the right values.
-        old_takes_new: an old reader takes what a new writer writes, with the right values.
+        takes: whether a new reader takes what an old writer wrote, with the right values, and
+            whether an old reader takes what a new writer writes.
         source: code that uses the generated module has to change.
         deployment: the bytes are read, by another process.
     """
@@ -85,8 +89,7 @@ class Change:
     new: str = ""
     old_subject: str = ""
     counts: bool = False
-    new_takes_old: bool = True
-    old_takes_new: bool = True
+    takes: tuple[bool, bool] = (True, True)
     source: bool = False
     deployment: bool = False
 
@@ -104,8 +107,7 @@ class Delta:
     rule: ChangeRule
     old: model.Type | str
     new: model.Type | str
-    new_takes_old: bool
-    old_takes_new: bool
+    takes: tuple[bool, bool]
     key: str = "type"
     counts: bool = True
     source: bool = False

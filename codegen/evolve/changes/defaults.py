@@ -68,11 +68,8 @@ def _value(schema: model.Schema, value: model.Value, type_: Type) -> Any:
         return _value(schema, value, inner[0]) if inner else repr(value)
     if isinstance(value, model.EnumDefault):
         assert isinstance(type_, model.EnumType)
-        return next(
-            wire_name(each)
-            for each in schema.enum(type_).members
-            if each.name == value.member
-        )
+        members = {each.name: each for each in schema.enum(type_).members}
+        return wire_name(members[value.member])
     if isinstance(value, model.StructDefault):
         fields = {each.name: each for each in schema.record(value.type).fields}
         return {

@@ -71,21 +71,17 @@ def value_added(
 ) -> Iterator[Change]:
     both: Both[Any] = Both(old, now, "", _name(new, now), _what(new, now))
     known = old.unknown is not None and not is_key
+    reader = "the old enum has no 'unknown'"
     if known:
         reader = f"old readers take {now.number} for '{old.unknown}'"
     elif old.unknown is not None:
         reader = "as keys, unknown numbers become one"
-    else:
-        reader = "the old enum has no 'unknown'"
-    without = now.since == 1
-    lack = " and has no 'since'" if without else ""
+    rule, lack = ENUM_VALUE_ADDED, ""
+    if now.since == 1:
+        rule, lack = ENUM_VALUE_ADDED_WITHOUT_SINCE, " and has no 'since'"
+    effect = {"counts": now.since == 1, "takes": (True, known)}
     yield both.change(
-        ENUM_VALUE_ADDED_WITHOUT_SINCE if without else ENUM_VALUE_ADDED,
-        f"{both.what} is new{lack}; {reader}",
-        "",
-        str(now.number),
-        counts=without,
-        old_takes_new=known,
+        rule, f"{both.what} is new{lack}; {reader}", "", now.number, **effect
     )
     yield from since_wrong_version(both, known_version)
 
@@ -121,15 +117,10 @@ def value_removed(
 ) -> Iterator[Change]:
     name = _name(old, before)
     both: Both[Any] = Both(before, new, name, name, _what(new, before))
-    yield both.change(
-        ENUM_VALUE_REMOVED,
-        f"{both.what} is gone from the file",
-        str(before.number),
-        "",
-        counts=before.since == 1,
-        new_takes_old=new.unknown is not None and not is_key,
-        source=True,
-    )
+    text = f"{both.what} is gone from the file"
+    takes = (new.unknown is not None and not is_key, True)
+    effect = {"counts": before.since == 1, "takes": takes, "source": True}
+    yield both.change(ENUM_VALUE_REMOVED, text, before.number, "", **effect)
 
 
 ENUM_VALUE_REMOVED = ChangeRule(
@@ -162,16 +153,9 @@ ENUM_VALUE_RENAMED = ChangeRule(
 
 
 def number_renamed(both: Both[model.EnumMember]) -> Iterator[Change]:
-    yield both.change(
-        ENUM_VALUE_RENAMED_WITHOUT_WAS,
-        f"{both.what} has the number {both.new.number} of '{both.old.name}'",
-        both.old.name,
-        both.new.name,
-        counts=both.counts,
-        new_takes_old=False,
-        old_takes_new=False,
-        source=True,
-    )
+    old, new = both.old.name, both.new.name
+    text = f"{both.what} has the number {both.new.number} of '{old}'"
+    yield both.counted(ENUM_VALUE_RENAMED_WITHOUT_WAS, text, old, new, source=True)
 
 
 ENUM_VALUE_RENAMED_WITHOUT_WAS = ChangeRule(
@@ -192,16 +176,8 @@ ENUM_VALUE_RENAMED_WITHOUT_WAS = ChangeRule(
 def value_renumbered(both: Both[model.EnumMember]) -> Iterator[Change]:
     old, new = both.old.number, both.new.number
     if old != new:
-        yield both.change(
-            ENUM_VALUE_RENUMBERED,
-            f"{both.what} has the number {new}, had {old}",
-            str(old),
-            str(new),
-            "value",
-            counts=both.counts,
-            new_takes_old=False,
-            old_takes_new=False,
-        )
+        text = f"{both.what} has the number {new}, had {old}"
+        yield both.counted(ENUM_VALUE_RENUMBERED, text, old, new, "value")
 
 
 ENUM_VALUE_RENUMBERED = ChangeRule(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.model import spell
 from msgen.codegen.schema.rule import NOTE, WARNING
 
-from .change import Change, ChangeRule, Delta, Ref, find_all
+from .change import Change, ChangeRule, Delta, find_all
 from .defaults import DEFAULT_CHANGED, DEFAULT_REMOVED
 from .pairs import SINCE_LOWERED, SINCE_RAISED, Both, renamed
 from .types import FIELD_RETYPED, Held, TypeDiffer
@@ -18,8 +17,6 @@ from .types import FIELD_RETYPED, Held, TypeDiffer
 def diff_field(both: Both[model.Field], types: TypeDiffer) -> Iterator[Change | Held]:
     """Yield the changes of a field, and the declared types that it holds."""
     old, new = both.old, both.new
-    if _is_same(old, new):
-        return
     yield from find_all(_OF_BOTH, both)
     retyped = False
     for found in types.diff(both):
@@ -34,23 +31,6 @@ def diff_field(both: Both[model.Field], types: TypeDiffer) -> Iterator[Change | 
         )
 
 
-def _is_same(old: model.Field, new: model.Field) -> bool:
-    """Say whether nothing changed, and nothing is held whose content may have: most fields."""
-    return (
-        old.default is None
-        and new.default is None
-        and (old.name, old.was, old.since, old.removed)
-        == (new.name, new.was, new.since, new.removed)
-        and old.type == new.type
-        and not _names_a_type(old.type)
-    )
-
-
-@cache
-def _names_a_type(type_: model.Type) -> bool:
-    return any(isinstance(part, Ref) for part in model.walk(type_))
-
-
 def type_changed(both: Both[model.Field], delta: Delta) -> Change:
     old, new, part, verbs = delta.old, delta.new, "", ("has", "had")
     if delta.key == "type":
@@ -60,21 +40,12 @@ def type_changed(both: Both[model.Field], delta: Delta) -> Change:
     before, now = _text(old), _text(new)
     counts = both.counts and delta.counts
     if both.old.removed or both.new.removed:
+        rule, effect = REMOVED_SLOT_CHANGED, {}
         text = f"removed {both.what} is '{now}', was '{before}'{part}"
-        return both.change(
-            REMOVED_SLOT_CHANGED, text, before, now, delta.key, counts=counts
-        )
-    return both.change(
-        delta.rule,
-        f"{both.what} {verbs[0]} '{now}', {verbs[1]} '{before}'{part}",
-        before,
-        now,
-        delta.key,
-        counts=counts,
-        new_takes_old=delta.new_takes_old,
-        old_takes_new=delta.old_takes_new,
-        source=delta.source,
-    )
+    else:
+        rule, effect = delta.rule, {"takes": delta.takes, "source": delta.source}
+        text = f"{both.what} {verbs[0]} '{now}', {verbs[1]} '{before}'{part}"
+    return both.change(rule, text, before, now, delta.key, counts=counts, **effect)
 
 
 def _text(part: model.Type | str) -> str:
@@ -102,15 +73,10 @@ def field_removed(both: Both[model.Field]) -> Iterator[Change]:
     if both.new.removed and not both.old.removed:
         stands = takes_nil(both.old)
         lack = "" if stands else ", and is neither nullable nor has a default"
-        yield both.change(
-            FIELD_REMOVED,
-            f"{both.what} is removed{lack}",
-            spell(both.old.type),
-            "removed",
-            "removed",
-            old_takes_new=stands,
-            source=True,
-        )
+        values = (spell(both.old.type), "removed")
+        effect = {"takes": (True, stands), "source": True}
+        text = f"{both.what} is removed{lack}"
+        yield both.change(FIELD_REMOVED, text, *values, "removed", **effect)
 
 
 FIELD_REMOVED = ChangeRule(
@@ -128,14 +94,13 @@ FIELD_REMOVED = ChangeRule(
 
 def field_restored(both: Both[model.Field]) -> Iterator[Change]:
     if both.old.removed and not both.new.removed:
-        yield both.change(
-            FIELD_RESTORED,
-            f"{both.what} was removed, and is back",
-            "removed",
-            spell(both.new.type),
-            new_takes_old=takes_nil(both.new),
-            source=both.new.default is None,
-        )
+        values = ("removed", spell(both.new.type))
+        effect = {
+            "takes": (takes_nil(both.new), True),
+            "source": both.new.default is None,
+        }
+        text = f"{both.what} was removed, and is back"
+        yield both.change(FIELD_RESTORED, text, *values, **effect)
 
 
 FIELD_RESTORED = ChangeRule(

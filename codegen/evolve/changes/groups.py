@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.rule import ERROR, NOTE, WARNING
@@ -41,18 +42,9 @@ GROUP_ADDED = ChangeRule(
 
 
 def group_removed(old: model.Group) -> Iterator[Change]:
-    yield Change(
-        GROUP_REMOVED,
-        old.name,
-        old.place,
-        old.place,
-        f"group '{old.name}' is gone",
-        old.name,
-        "",
-        old.name,
-        new_takes_old=not old.live_messages,
-        source=True,
-    )
+    place, name, text = old.place, old.name, f"group '{old.name}' is gone"
+    effect: Any = {"takes": (not old.live_messages, True), "source": True}
+    yield Change(GROUP_REMOVED, name, place, place, text, name, "", name, **effect)
 
 
 GROUP_REMOVED = ChangeRule(
@@ -131,7 +123,7 @@ def version_lowered(both: Both[model.Group]) -> Iterator[Change]:
     old, new = both.old.version, both.new.version
     if new < old:
         text = f"{both.what} is version {new}, was {old}"
-        yield both.change(VERSION_LOWERED, text, str(old), str(new), "version", "group")
+        yield both.change(VERSION_LOWERED, text, old, new, "version", "group")
 
 
 VERSION_LOWERED = ChangeRule(

@@ -93,16 +93,11 @@ def message_added(
     if old_group is None:
         return  # the group is told as new
     both: Both[Any] = Both(old_group, new, "", _subject(new), _what(new))
-    without = new.since == 1
-    lack = " and has no 'since'" if without else f", 'since: {new.since}'"
-    yield both.change(
-        MESSAGE_ADDED_WITHOUT_SINCE if without else MESSAGE_ADDED,
-        f"{both.what} is new{lack}",
-        "",
-        f"tag {new.tag}",
-        counts=without,
-        old_takes_new=new.removed,
-    )
+    rule, lack = MESSAGE_ADDED, f", 'since: {new.since}'"
+    if new.since == 1:
+        rule, lack = MESSAGE_ADDED_WITHOUT_SINCE, " and has no 'since'"
+    effect = {"counts": new.since == 1, "takes": (True, new.removed)}
+    yield both.change(rule, f"{both.what} is new{lack}", "", f"tag {new.tag}", **effect)
     same_home = group is not None and old_group.name == group.name
     yield from since_wrong_version(both, old_group.version if same_home else None)
 
@@ -133,15 +128,10 @@ MESSAGE_ADDED_WITHOUT_SINCE = ChangeRule(
 
 def message_removed(both: Both[model.Message]) -> Iterator[Change]:
     if both.new.removed and not both.old.removed:
-        yield both.change(
-            MESSAGE_REMOVED,
-            f"{both.what} is removed",
-            f"tag {both.old.tag}",
-            "removed",
-            "removed",
-            new_takes_old=False,
-            source=True,
-        )
+        values = (f"tag {both.old.tag}", "removed")
+        effect = {"takes": (False, True), "source": True}
+        text = f"{both.what} is removed"
+        yield both.change(MESSAGE_REMOVED, text, *values, "removed", **effect)
 
 
 MESSAGE_REMOVED = ChangeRule(
@@ -162,16 +152,10 @@ def message_deleted(old: model.Message, group: model.Group | None) -> Iterator[C
     if group is None:
         return  # the group is told as gone
     both: Both[Any] = Both(old, group, _subject(old), _subject(old), _what(old))
-    removed = "removed " if old.removed else ""
-    yield both.change(
-        BATCH_CHANGED if old.is_batch else MESSAGE_DELETED,
-        f"{removed}{both.what} is gone from the file",
-        f"tag {old.tag}",
-        "",
-        counts=old.since == 1,
-        new_takes_old=old.removed,
-        source=not old.removed,
-    )
+    rule = BATCH_CHANGED if old.is_batch else MESSAGE_DELETED
+    text = f"{'removed ' if old.removed else ''}{both.what} is gone from the file"
+    effect = {"takes": (old.removed, True), "source": not old.removed}
+    yield both.change(rule, text, f"tag {old.tag}", "", counts=old.since == 1, **effect)
 
 
 MESSAGE_DELETED = ChangeRule(
@@ -189,13 +173,9 @@ MESSAGE_DELETED = ChangeRule(
 
 def message_restored(both: Both[model.Message]) -> Iterator[Change]:
     if both.old.removed and not both.new.removed:
-        yield both.change(
-            MESSAGE_RESTORED,
-            f"{both.what} was removed, and is back",
-            "removed",
-            f"tag {both.new.tag}",
-            old_takes_new=False,
-        )
+        values = ("removed", f"tag {both.new.tag}")
+        text = f"{both.what} was removed, and is back"
+        yield both.change(MESSAGE_RESTORED, text, *values, takes=(True, False))
 
 
 MESSAGE_RESTORED = ChangeRule(
@@ -210,20 +190,12 @@ MESSAGE_RESTORED = ChangeRule(
 
 def message_renamed(both: Both[model.Message]) -> Iterator[Change]:
     old, new = both.old, both.new
+    rule = MESSAGE_RENAMED_WITHOUT_WAS
     if old.name != new.name != wire_name(old) and new.was is None:
-        yield both.change(
-            MESSAGE_RENAMED_WITHOUT_WAS,
-            f"{both.what} has the tag and the fields of '{old.name}'",
-            old.name,
-            new.name,
-            "was",
-            counts=both.counts,
-            new_takes_old=False,
-            old_takes_new=False,
-            source=True,
-        )
+        text = f"{both.what} has the tag and the fields of '{old.name}'"
+        yield both.counted(rule, text, old.name, new.name, "was", source=True)
     else:
-        yield from renamed(both, MESSAGE_RENAMED, MESSAGE_RENAMED_WITHOUT_WAS, "was")
+        yield from renamed(both, MESSAGE_RENAMED, rule, "was")
 
 
 MESSAGE_RENAMED = ChangeRule(
@@ -253,16 +225,9 @@ MESSAGE_RENAMED_WITHOUT_WAS = ChangeRule(
 def tag_changed(both: Both[model.Message]) -> Iterator[Change]:
     old, new = both.old, both.new
     if old.tag != new.tag:
-        yield both.change(
-            TAG_CHANGED,
-            f"{both.what} has tag {new.tag}, had {old.tag}",
-            str(old.tag),
-            str(new.tag),
-            "tag",
-            counts=both.counts,
-            new_takes_old=old.removed,
-            old_takes_new=new.removed,
-        )
+        text = f"{both.what} has tag {new.tag}, had {old.tag}"
+        takes = (old.removed, new.removed)
+        yield both.counted(TAG_CHANGED, text, old.tag, new.tag, "tag", takes=takes)
 
 
 TAG_CHANGED = ChangeRule(
@@ -281,16 +246,10 @@ TAG_CHANGED = ChangeRule(
 def tag_reused(both: Both[model.Message]) -> Iterator[Change]:
     old, new = both.old, both.new
     removed = "removed " if old.removed else ""
-    yield both.change(
-        TAG_REUSED,
-        f"{both.what} has tag {new.tag}, which is the tag of {removed}{_what(old)}",
-        old.name,
-        new.name,
-        "tag",
-        counts=both.counts,
-        new_takes_old=old.removed,
-        old_takes_new=new.removed,
-        source=not old.removed,
+    text = f"{both.what} has tag {new.tag}, which is the tag of {removed}{_what(old)}"
+    takes, source = (old.removed, new.removed), not old.removed
+    yield both.counted(
+        TAG_REUSED, text, old.name, new.name, "tag", takes=takes, source=source
     )
 
 
@@ -312,16 +271,8 @@ TAG_REUSED = ChangeRule(
 
 def batch_changed(both: Both[model.Message]) -> Iterator[Change]:
     before, now = kind_of(both.old), kind_of(both.new)
-    yield both.change(
-        BATCH_CHANGED,
-        f"{both.what} was a {before}",
-        before,
-        now,
-        counts=both.counts,
-        new_takes_old=False,
-        old_takes_new=False,
-        source=True,
-    )
+    text = f"{both.what} was a {before}"
+    yield both.counted(BATCH_CHANGED, text, before, now, source=True)
 
 
 BATCH_CHANGED = ChangeRule(

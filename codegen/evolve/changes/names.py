@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.errors import Place
@@ -73,30 +73,24 @@ def _kind(named: _Type) -> str:
     return "struct" if isinstance(named, model.Struct) else "enum"
 
 
+def _for_both_kinds(
+    event: str, purpose: str, why: str, instead: str, **row: Any
+) -> Iterator[ChangeRule]:
+    """Yield two rows, `STRUCT_...` and `ENUM_...`, whose `why` says `{kind}` for what it is of."""
+    for kind, a_kind in (("Struct", "a struct"), ("Enum", "an enum")):
+        told = (f"{a_kind} {purpose}", why.format(kind=kind), instead)
+        yield ChangeRule(f"{kind.upper()}_{event}", *told, **row)
+
+
 def type_added(new: _Type) -> Change:
-    return Change(
-        STRUCT_ADDED if isinstance(new, model.Struct) else ENUM_ADDED,
-        f"{new.group}.{new.name}",
-        new.place,
-        None,
-        f"{_kind(new)} '{new.name}' is new",
-        "",
-        new.name,
-    )
+    rule = STRUCT_ADDED if isinstance(new, model.Struct) else ENUM_ADDED
+    text = f"{_kind(new)} '{new.name}' is new"
+    return Change(rule, _dotted(new), new.place, None, text, "", new.name)
 
 
-STRUCT_ADDED = ChangeRule(
-    "STRUCT_ADDED",
-    "a struct is new",
-    "By itself it is on no wire.",
-    "nothing to do.",
-    finder=type_added,
-    severity=NOTE,
-    harmless=NOTE,
-)
-ENUM_ADDED = ChangeRule(
-    "ENUM_ADDED",
-    "an enum is new",
+STRUCT_ADDED, ENUM_ADDED = _for_both_kinds(
+    "ADDED",
+    "is new",
     "By itself it is on no wire.",
     "nothing to do.",
     finder=type_added,
@@ -106,30 +100,15 @@ ENUM_ADDED = ChangeRule(
 
 
 def type_removed(old: _Type, place: Place) -> Change:
-    return Change(
-        STRUCT_REMOVED if isinstance(old, model.Struct) else ENUM_REMOVED,
-        f"{old.group}.{old.name}",
-        place,
-        old.place,
-        f"{_kind(old)} '{old.name}' is gone",
-        old.name,
-        "",
-        f"{old.group}.{old.name}",
-        source=True,
-    )
+    rule = STRUCT_REMOVED if isinstance(old, model.Struct) else ENUM_REMOVED
+    text, name = f"{_kind(old)} '{old.name}' is gone", _dotted(old)
+    names = (old.name, "", name)
+    return Change(rule, name, place, old.place, text, *names, source=True)
 
 
-STRUCT_REMOVED = ChangeRule(
-    "STRUCT_REMOVED",
-    "a struct is gone",
-    "Code that uses the class fails. Fields that held it are told by rules of their own.",
-    "remove its uses in code with it.",
-    finder=type_removed,
-    severity=WARNING,
-)
-ENUM_REMOVED = ChangeRule(
-    "ENUM_REMOVED",
-    "an enum is gone",
+STRUCT_REMOVED, ENUM_REMOVED = _for_both_kinds(
+    "REMOVED",
+    "is gone",
     "Code that uses the class fails. Fields that held it are told by rules of their own.",
     "remove its uses in code with it.",
     finder=type_removed,
@@ -138,38 +117,28 @@ ENUM_REMOVED = ChangeRule(
 
 
 def type_renamed(old: _Type, new: _Type) -> Change:
-    kind, was, now = _kind(new), old.name, new.name
     rule = STRUCT_RENAMED if isinstance(new, model.Struct) else ENUM_RENAMED
-    text = f"{kind} '{new.name}' was called '{old.name}'"
-    if was == now:
-        rule, was, now = TYPE_MOVED, old.group, new.group
-        text = f"{kind} '{new.name}' moved from group '{was}' to '{now}'"
+    names = (old.name, new.name)
+    text = f"{_kind(new)} '{new.name}' was called '{old.name}'"
+    if old.name == new.name:
+        rule, names = TYPE_MOVED, (old.group, new.group)
+        text = (
+            f"{_kind(new)} '{new.name}' moved from group '{old.group}' to '{new.group}'"
+        )
+    subjects = (*names, _dotted(old))
     return Change(
-        rule,
-        f"{new.group}.{new.name}",
-        new.place,
-        old.place,
-        text,
-        was,
-        now,
-        f"{old.group}.{old.name}",
-        source=True,
+        rule, _dotted(new), new.place, old.place, text, *subjects, source=True
     )
 
 
-STRUCT_RENAMED = ChangeRule(
-    "STRUCT_RENAMED",
-    "a struct has another name",
-    "Structs count by content, so no peer sees the name. Code that uses the class has to use "
-    "its new name.",
-    "change the code with it.",
-    finder=type_renamed,
-    severity=WARNING,
-)
-ENUM_RENAMED = ChangeRule(
-    "ENUM_RENAMED",
-    "an enum has another name",
-    "Enums count by content, so no peer sees the name. Code that uses the class has to use "
+def _dotted(named: _Type) -> str:
+    return f"{named.group}.{named.name}"
+
+
+STRUCT_RENAMED, ENUM_RENAMED = _for_both_kinds(
+    "RENAMED",
+    "has another name",
+    "{kind}s count by content, so no peer sees the name. Code that uses the class has to use "
     "its new name.",
     "change the code with it.",
     finder=type_renamed,
@@ -189,10 +158,9 @@ TYPE_MOVED = ChangeRule(
 
 def type_replaced(held: Held, old: _Ref, new: _Ref) -> Change:
     kind = "struct" if isinstance(new, StructType) else "enum"
+    names = (old.name, new.name)
     text = f"{held.field.what} holds {kind} '{new.name}', held '{old.name}'"
-    return held.field.change(
-        TYPE_REPLACED, text, old.name, new.name, "type", source=True
-    )
+    return held.field.change(TYPE_REPLACED, text, *names, "type", source=True)
 
 
 TYPE_REPLACED = ChangeRule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgen.codegen.schema import model
 
@@ -36,21 +36,17 @@ class GroupPair:
 
 def pair_groups(old: model.Schema, new: model.Schema) -> list[GroupPair]:
     """Pair groups by name, and what is left by the names inside."""
-    pairs = [
-        GroupPair(old.groups[name], group)
-        for name, group in new.groups.items()
-        if name in old.groups
-    ]
+    pairs = []
     gone = [group for name, group in old.groups.items() if name not in new.groups]
-    added = [group for name, group in new.groups.items() if name not in old.groups]
-    for group in list(added):
-        best = max(gone, key=lambda each: _likeness(each, group), default=None)
-        if best is not None and _likeness(best, group) >= _ALIKE:
-            gone.remove(best)
-            added.remove(group)
-            pairs.append(GroupPair(best, group))
+    for name, group in new.groups.items():
+        same = old.groups.get(name)
+        if same is None:
+            best = max(gone, key=lambda each: _likeness(each, group), default=None)
+            if best is not None and _likeness(best, group) >= _ALIKE:
+                gone.remove(best)
+                same = best
+        pairs.append(GroupPair(same, group))
     pairs += [GroupPair(group, None) for group in gone]
-    pairs += [GroupPair(None, group) for group in added]
     return sorted(pairs, key=lambda pair: pair.either.name)
 
 
@@ -65,24 +61,22 @@ def _likeness(first: model.Group, second: model.Group) -> float:
     return len(names[0] & names[1]) / len(together) if together else 0.0
 
 
-@dataclass(frozen=True)
-class Matched:
-    """Two sequences of one kind of thing, matched by name."""
+class Matched(NamedTuple):
+    """The indices of two sequences of one kind of thing, matched by name."""
 
     pairs: list[tuple[int, int]]
-    """Indices, in order of the old one."""
+    """In order of the old one."""
     old_left: list[int]
     new_left: list[int]
 
 
 def match(olds: Sequence[Named], news: Sequence[Named]) -> Matched:
     """Match by the name that the fingerprint knows, then by today's name, then by `was`."""
-    if [(each.name, each.was) for each in olds] == [
-        (each.name, each.was) for each in news
-    ]:
-        return Matched([(index, index) for index in range(len(olds))], [], [])
     pairs: list[tuple[int, int]] = []
-    old_left, new_left = list(range(len(olds))), list(range(len(news)))
+    old_left, new_left = (
+        dict.fromkeys(range(len(olds))),
+        dict.fromkeys(range(len(news))),
+    )
     keys: list[tuple[Callable[[Named], str | None], Callable[[Named], str | None]]] = [
         (wire_name, wire_name),
         (lambda each: each.name, lambda each: each.name),
@@ -94,13 +88,11 @@ def match(olds: Sequence[Named], news: Sequence[Named]) -> Matched:
             found = by_name.pop(old_key(olds[index]), None)
             if found is not None:
                 pairs.append((index, found))
-                old_left.remove(index)
-                new_left.remove(found)
-    return Matched(sorted(pairs), old_left, new_left)
+                del old_left[index], new_left[found]
+    return Matched(sorted(pairs), list(old_left), list(new_left))
 
 
-@dataclass(frozen=True)
-class Alignment:
+class Alignment(NamedTuple):
     """The fields of a record in both versions, by their slots.
 
     Attributes:
@@ -122,17 +114,11 @@ class Alignment:
 def align_fields(olds: Sequence[model.Field], news: Sequence[model.Field]) -> Alignment:
     """Align fields by name, with as few moves as possible; what is between them by position."""
     matched = match(olds, news)
-    if (
-        all(i == j for i, j in matched.pairs)
-        and not matched.old_left + matched.new_left
-    ):
-        return Alignment(matched.pairs, [], [], [], [])
     kept = _longest_increasing(matched.pairs)
-    moved = [pair for pair in matched.pairs if pair not in kept]
+    moved = sorted(set(matched.pairs).difference(kept))
     replaced, gone, added = [], [], []
-    ends = [*kept, (len(olds), len(news))]
     before = (-1, -1)
-    for end in ends:
+    for end in [*kept, (len(olds), len(news))]:
         old_gap = [i for i in matched.old_left if before[0] < i < end[0]]
         new_gap = [i for i in matched.new_left if before[1] < i < end[1]]
         replaced += list(zip(old_gap, new_gap))

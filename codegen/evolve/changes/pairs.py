@@ -10,7 +10,7 @@ from msgen.codegen.schema import model
 from msgen.codegen.schema.errors import KeyPlaces, Place
 from msgen.codegen.schema.rule import WARNING
 
-from .change import Change, ChangeRule
+from .change import NEITHER, Change, ChangeRule
 
 Versioned: TypeAlias = model.Message | model.Field | model.EnumMember
 """What says `since` and `was`."""
@@ -73,23 +73,29 @@ class Both(Generic[T]):
         self,
         rule: ChangeRule,
         text: str,
-        was: str,
-        now: str,
+        was: object,
+        now: object,
         *keys: str,
-        **effect: bool,
+        **effect: Any,
     ) -> Change:
         """Return a change of it, at the place of the first of ``keys`` that it has."""
-        return Change(
-            rule,
-            self.subject,
-            key_place(self.new, *keys),
-            key_place(self.old, *keys),
-            text,
-            was,
-            now,
-            self.old_subject,
-            **effect,
-        )
+        places = (key_place(self.new, *keys), key_place(self.old, *keys))
+        names = (str(was), str(now), self.old_subject)
+        return Change(rule, self.subject, *places, text, *names, **effect)
+
+    def counted(
+        self: Both[model.Message] | Both[model.Field] | Both[model.EnumMember],
+        rule: ChangeRule,
+        text: str,
+        was: object,
+        now: object,
+        *keys: str,
+        takes: tuple[bool, bool] = NEITHER,
+        source: bool = False,
+    ) -> Change:
+        """Return a change that counts in the fingerprint where the thing does."""
+        effect = {"counts": self.counts, "takes": takes, "source": source}
+        return self.change(rule, text, was, now, *keys, **effect)
 
 
 @dataclass(frozen=True)
@@ -128,17 +134,12 @@ def renamed(
     """Yield that a thing has another name: in the fingerprint, where no `was` keeps the old one."""
     old, new = both.old, both.new
     before, now = wire_name(old), wire_name(new)
+    differ = old.name != new.name
     if before != now:
-        yield both.change(
-            without_was,
-            f"{both.what} counts as '{now}' in the fingerprint, which knows it as '{before}'",
-            old.name,
-            new.name,
-            *keys,
-            counts=both.counts,
-            source=old.name != new.name,
-        )
-    elif old.name != new.name:
+        text = f"{both.what} counts as '{now}' in the fingerprint, which knows it as '{before}'"
+        effect = {"counts": both.counts, "source": differ}
+        yield both.change(without_was, text, old.name, new.name, *keys, **effect)
+    elif differ:
         text = f"{both.what} was called '{old.name}'"
         yield both.change(rule, text, old.name, new.name, "was", source=source)
 
@@ -147,14 +148,9 @@ def since_changed(both: Both[Any]) -> Iterator[Change]:
     """Yield what a changed `since` of a message, field or enum member means."""
     old, new = both.old.since, both.new.since
     if old != new:
-        yield both.change(
-            SINCE_LOWERED if new < old else SINCE_RAISED,
-            f"{both.what} has 'since: {new}', had 'since: {old}'",
-            str(old),
-            str(new),
-            "since",
-            counts=both.counts,
-        )
+        rule = SINCE_LOWERED if new < old else SINCE_RAISED
+        text = f"{both.what} has 'since: {new}', had 'since: {old}'"
+        yield both.change(rule, text, old, new, "since", counts=both.counts)
 
 
 SINCE_LOWERED = ChangeRule(
@@ -183,16 +179,12 @@ def since_wrong_version(both: Both[Any], known_version: int | None) -> Iterator[
     """
     since = both.new.since
     if known_version is not None and 1 < since <= known_version:
-        yield Change(
-            SINCE_WRONG_VERSION,
-            both.subject,
-            key_place(both.new, "since"),
-            None,
+        text = (
             f"{both.what} is new and has 'since: {since}', but version {known_version} of its group "
-            "is there already, without it",
-            "",
-            str(since),
+            "is there already, without it"
         )
+        places = (key_place(both.new, "since"), None)
+        yield Change(SINCE_WRONG_VERSION, both.subject, *places, text, "", str(since))
 
 
 SINCE_WRONG_VERSION = ChangeRule(

@@ -13,7 +13,7 @@ from .change import ADD_ANOTHER, COUNTED, ChangeRule, Delta
 
 def int_changed(old: model.IntType, new: model.IntType) -> Iterator[Delta]:
     if old.width != new.width:
-        yield Delta(INT_CHANGED, old, new, _holds(new, old), _holds(old, new))
+        yield Delta(INT_CHANGED, old, new, (_holds(new, old), _holds(old, new)))
 
 
 def _holds(wide: model.IntType, narrow: model.IntType) -> bool:
@@ -36,7 +36,7 @@ INT_CHANGED = ChangeRule(
 def float_changed(old: model.FloatType, new: model.FloatType) -> Iterator[Delta]:
     if old.bits != new.bits:
         wider = new.bits > old.bits
-        yield Delta(FLOAT_CHANGED, old, new, wider, not wider)
+        yield Delta(FLOAT_CHANGED, old, new, (wider, not wider))
 
 
 FLOAT_CHANGED = ChangeRule(
@@ -60,15 +60,9 @@ def limit_changed(old: Type, new: Type) -> Iterator[Delta]:
 
 
 def _limit(key: str, was: object, now: object, tighter: bool) -> Delta:
-    return Delta(
-        LIMIT_TIGHTENED if tighter else LIMIT_LOOSENED,
-        f"{key}: {str(was).lower()}",
-        f"{key}: {str(now).lower()}",
-        not tighter,
-        tighter,
-        key,
-        counts=False,
-    )
+    rule = LIMIT_TIGHTENED if tighter else LIMIT_LOOSENED
+    old, new = (f"{key}: {str(each).lower()}" for each in (was, now))
+    return Delta(rule, old, new, (not tighter, tighter), key, counts=False)
 
 
 LIMIT_TIGHTENED = ChangeRule(

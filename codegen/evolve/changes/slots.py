@@ -33,22 +33,16 @@ def diff_slots(pair: RecordPair, aligned: Alignment) -> Iterator[Change]:
 
 def field_added(pair: RecordPair, new: model.Field, last: bool) -> Iterator[Change]:
     both: Both[Any] = Both(pair.old, new, "", pair.subject(new), pair.what(new))
+    first_version = new.since == 1
     if not last:
-        rule, text = FIELD_INSERTED, " and stands before others"
-    elif new.since == 1:
-        rule, text = FIELD_ADDED_WITHOUT_SINCE, " and has no 'since'"
+        rule, lack = FIELD_INSERTED, " and stands before others"
+    elif first_version:
+        rule, lack = FIELD_ADDED_WITHOUT_SINCE, " and has no 'since'"
     else:
-        rule, text = FIELD_ADDED, f", 'since: {new.since}'"
-    yield both.change(
-        rule,
-        f"{both.what} is new{text}",
-        "",
-        spell(new.type),
-        counts=new.since == 1,
-        new_takes_old=last and new.since > 1,
-        old_takes_new=last,
-        source=new.default is None,
-    )
+        rule, lack = FIELD_ADDED, f", 'since: {new.since}'"
+    text, takes = f"{both.what} is new{lack}", (last and not first_version, last)
+    effect = {"counts": first_version, "takes": takes, "source": new.default is None}
+    yield both.change(rule, text, "", spell(new.type), **effect)
     yield from since_wrong_version(both, pair.known_version)
 
 
@@ -87,18 +81,9 @@ FIELD_INSERTED = ChangeRule(
 )
 
 
-def field_moved(
-    both: Both[model.Field], old_slot: int, new_slot: int
-) -> Iterator[Change]:
-    yield both.change(
-        FIELD_MOVED,
-        f"{both.what} is in slot {new_slot}, was in slot {old_slot}",
-        f"slot {old_slot}",
-        f"slot {new_slot}",
-        counts=both.counts,
-        new_takes_old=False,
-        old_takes_new=False,
-    )
+def field_moved(both: Both[model.Field], before: int, now: int) -> Iterator[Change]:
+    text = f"{both.what} is in slot {now}, was in slot {before}"
+    yield both.counted(FIELD_MOVED, text, f"slot {before}", f"slot {now}")
 
 
 FIELD_MOVED = ChangeRule(
@@ -115,16 +100,10 @@ FIELD_MOVED = ChangeRule(
 def field_deleted(pair: RecordPair, old: model.Field, last: bool) -> Iterator[Change]:
     subject = pair.old_subject(old)
     both: Both[Any] = Both(old, pair.new, subject, subject, pair.what(old))
-    yield both.change(
-        FIELD_DELETED,
-        f"{'removed ' if old.removed else ''}{both.what} is gone from the file",
-        spell(old.type),
-        "",
-        counts=old.since == 1,
-        new_takes_old=last,
-        old_takes_new=last and old.since > 1,
-        source=not old.removed,
-    )
+    text = f"{'removed ' if old.removed else ''}{both.what} is gone from the file"
+    first_version, takes = old.since == 1, (last, last and old.since > 1)
+    effect = {"counts": first_version, "takes": takes, "source": not old.removed}
+    yield both.change(FIELD_DELETED, text, spell(old.type), "", **effect)
 
 
 FIELD_DELETED = ChangeRule(
@@ -144,28 +123,17 @@ def slot_reused(both: Both[model.Field]) -> Iterator[Change]:
     old, new = both.old, both.new
     before, now = spell(old.type), spell(new.type)
     if before == now and not old.removed and not new.removed:
-        yield both.change(
-            FIELD_RENAMED_WITHOUT_WAS,
-            f"{both.what} stands in the slot of '{old.name}', of the same type",
-            old.name,
-            new.name,
-            counts=both.counts,
-            new_takes_old=False,
-            old_takes_new=False,
-            source=True,
-        )
-        return
-    removed = "removed " if old.removed else ""
-    yield both.change(
-        SLOT_REUSED,
-        f"{both.what} stands in the slot of {removed}'{old.name}: {before}'",
-        f"{old.name}: {before}",
-        f"{new.name}: {now}",
-        counts=both.counts,
-        new_takes_old=new.removed or (old.removed and takes_nil(new)),
-        old_takes_new=old.removed or (new.removed and takes_nil(old)),
-        source=True,
+        rule, values = FIELD_RENAMED_WITHOUT_WAS, (old.name, new.name)
+        text = f"{both.what} stands in the slot of '{old.name}', of the same type"
+    else:
+        rule, values = SLOT_REUSED, (f"{old.name}: {before}", f"{new.name}: {now}")
+        removed = "removed " if old.removed else ""
+        text = f"{both.what} stands in the slot of {removed}'{values[0]}'"
+    takes = (
+        new.removed or (old.removed and takes_nil(new)),
+        old.removed or (new.removed and takes_nil(old)),
     )
+    yield both.counted(rule, text, *values, takes=takes, source=True)
 
 
 SLOT_REUSED = ChangeRule(

@@ -15,14 +15,14 @@ from msgen.codegen.schema import model
 from msgen.codegen.schema.model import Type, spell
 from msgen.codegen.schema.rule import NOTE, WARNING
 
-from .change import ADD_ANOTHER, COUNTED, Change, ChangeRule, Delta
+from .change import ADD_ANOTHER, COUNTED, NEITHER, Change, ChangeRule, Delta
 from .pairs import Both
 
 
 def dtype_changed(old: model.TensorType, new: model.TensorType) -> Iterator[Delta]:
     if old.dtype != new.dtype:
         # `any` writes the dtype's number, which the others do not.
-        yield Delta(DTYPE_CHANGED, old, new, False, False)
+        yield Delta(DTYPE_CHANGED, old, new, NEITHER)
 
 
 DTYPE_CHANGED = ChangeRule(
@@ -41,7 +41,7 @@ def rank_changed(old: model.TensorType, new: model.TensorType) -> Iterator[Delta
         # `*` writes the dimensions of vectors too.
         any_of_old = new.dims is None and not old.is_vector
         any_of_new = old.dims is None and not new.is_vector
-        yield Delta(RANK_CHANGED, old, new, any_of_old, any_of_new)
+        yield Delta(RANK_CHANGED, old, new, (any_of_old, any_of_new))
 
 
 RANK_CHANGED = ChangeRule(
@@ -58,13 +58,9 @@ def dim_changed(old: model.TensorType, new: model.TensorType) -> Iterator[Delta]
     pairs = list(zip(old.dims or (), new.dims or ()))
     same_rank = len(old.dims or ()) == len(new.dims or ())
     if same_rank and any(a != b for a, b in pairs if int in (type(a), type(b))):
-        yield Delta(
-            DIM_CHANGED,
-            old,
-            new,
-            all(isinstance(b, str) or a == b for a, b in pairs),
-            all(isinstance(a, str) or a == b for a, b in pairs),
-        )
+        any_of_old = all(isinstance(b, str) or a == b for a, b in pairs)
+        any_of_new = all(isinstance(a, str) or a == b for a, b in pairs)
+        yield Delta(DIM_CHANGED, old, new, (any_of_old, any_of_new))
 
 
 DIM_CHANGED = ChangeRule(
@@ -78,15 +74,8 @@ DIM_CHANGED = ChangeRule(
 
 def device_changed(old: model.TensorType, new: model.TensorType) -> Iterator[Delta]:
     if old.device != new.device:
-        yield Delta(
-            DEVICE_CHANGED,
-            f"device: {old.device or 'none'}",
-            f"device: {new.device or 'none'}",
-            True,
-            True,
-            "device",
-            counts=False,
-        )
+        was, now = (f"device: {each.device or 'none'}" for each in (old, new))
+        yield Delta(DEVICE_CHANGED, was, now, (True, True), "device", counts=False)
 
 
 DEVICE_CHANGED = ChangeRule(
@@ -148,15 +137,9 @@ def dim_symbol_changed(alive: Sequence[Both[model.Field]]) -> Iterator[Change]:
             continue
         if (field.subject, rule.id) not in told:
             told.add((field.subject, rule.id))
-            yield field.change(
-                rule,
-                text,
-                spell(field.old.type),
-                spell(field.new.type),
-                "type",
-                new_takes_old=rule is DIM_SYMBOL_LOOSENED,
-                old_takes_new=rule is DIM_SYMBOL_TIGHTENED,
-            )
+            values = (spell(field.old.type), spell(field.new.type))
+            takes = (rule is DIM_SYMBOL_LOOSENED, rule is DIM_SYMBOL_TIGHTENED)
+            yield field.change(rule, text, *values, "type", takes=takes)
 
 
 def _dims(fields: Sequence[model.Field]) -> dict[_Path, _Dim]:
@@ -174,18 +157,14 @@ def _dims_in(type_: Type, path: _Path, many: bool) -> Iterator[_Dim]:
             yield _Dim((*path, axis), size, many)
     elif isinstance(type_, model.NullableType):
         yield from _dims_in(type_.item, path, many)
-    elif isinstance(type_, model.ListType):
-        yield from _dims_in(type_.item, (*path, "list"), True)
-    elif isinstance(type_, model.DictType):
-        yield from _dims_in(type_.value, (*path, "dict"), True)
-    elif isinstance(type_, model.TupleType):
-        for index, item in enumerate(type_.items):
-            yield from _dims_in(item, (*path, "tuple", index), many)
-    elif isinstance(type_, model.UnionType):
-        for option in type_.options:
-            kind = type(option).__name__
-            vector = isinstance(option, model.TensorType) and option.is_vector
-            yield from _dims_in(option, (*path, kind, int(vector)), many)
+    else:
+        many = many or isinstance(type_, (model.ListType, model.DictType))
+        for index, part in enumerate(model.children(type_)):
+            step: _Path = (type(type_).__name__, index)
+            if isinstance(type_, model.UnionType):
+                vector = isinstance(part, model.TensorType) and part.is_vector
+                step = ("option", type(part).__name__, int(vector))
+            yield from _dims_in(part, (*path, *step), many)
 
 
 DIM_SYMBOL_TIGHTENED = ChangeRule(

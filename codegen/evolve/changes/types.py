@@ -46,15 +46,15 @@ class Held:
 class _Where:
     """Where in the type of a field a part stands.
 
-    Payloads of bytes and tensors are `inline` in alternatives of a union: elsewhere they may travel
+    Payloads of bytes and tensors are inline in alternatives of a union: elsewhere they may travel
     in a frame, and then their slot is an integer, which a union would take for one.
     """
 
     field: Both[model.Field]
     counts: bool
     is_key: bool = False
-    old_inline: bool = False
-    new_inline: bool = False
+    inline: tuple[bool, bool] = (False, False)
+    """In the old version, and in the new one."""
 
 
 @dataclass(frozen=True)
@@ -75,38 +75,35 @@ class TypeDiffer:
         return self._parts(field.old.type, field.new.type, at)
 
     def _parts(self, old: Type, new: Type, at: _Where) -> Iterator[Delta | Held]:
-        if isinstance(old, model.AnyType) or isinstance(new, model.AnyType):
-            if old != new:
-                yield from field_retyped(old, new)
-        elif isinstance(old, model.NullableType) or isinstance(new, model.NullableType):
+        kinds = {type(old), type(new)}
+        if model.AnyType in kinds and old == new:
+            return
+        if model.NullableType in kinds and model.AnyType not in kinds:
             yield from nullable_changed(old, new)
             yield from self._parts(_bare(old), _bare(new), at)
-        elif isinstance(old, model.UnionType) or isinstance(new, model.UnionType):
-            yield from self._union(old, new, at)
-        elif type(old) is not type(new):
-            yield from field_retyped(old, new)
-        else:
-            yield from self._same_kind(old, new, at)
-
-    def _same_kind(self, old: Type, new: Type, at: _Where) -> Iterator[Delta | Held]:
-        if isinstance(old, model.TupleType) and isinstance(new, model.TupleType):
-            if len(old.items) != len(new.items):
-                yield from field_retyped(old, new)
-            else:
-                for first, second in zip(old.items, new.items):
-                    yield from self._parts(first, second, at)
-        elif isinstance(old, model.ListType) and isinstance(new, model.ListType):
-            yield from self._parts(old.item, new.item, at)
-        elif isinstance(old, model.DictType) and isinstance(new, model.DictType):
-            yield from self._parts(old.key, new.key, replace(at, is_key=True))
-            yield from self._parts(old.value, new.value, at)
-        elif isinstance(old, model.MessageType) and self.new_of.get(old) != new:
+        elif model.UnionType in kinds and model.AnyType not in kinds:
+            yield from self.union_changed(old, new, at)
+        elif len(kinds) > 1 or not self._comparable(old, new):
             yield from field_retyped(old, new)
         elif isinstance(old, Ref) and isinstance(new, Ref):
             yield Held(at.field, Node(old, new), at.counts, at.is_key)
-        yield from find_all(_OF_KIND.get(type(old), LIMITS), old, new)
+        else:
+            is_dict = isinstance(old, model.DictType)
+            pairs = zip(model.children(old), model.children(new))
+            for index, (first, second) in enumerate(pairs):
+                here = replace(at, is_key=True) if is_dict and not index else at
+                yield from self._parts(first, second, here)
+            yield from find_all(_OF_KIND.get(type(old), LIMITS), old, new)
 
-    def _union(self, old: Type, new: Type, at: _Where) -> Iterator[Delta | Held]:
+    def _comparable(self, old: Type, new: Type) -> bool:
+        """Say whether two types of one kind are looked into; else they count as two kinds."""
+        if isinstance(old, model.MessageType):
+            return self.new_of.get(old) == new
+        return not isinstance(old, model.TupleType) or (
+            len(model.children(old)) == len(model.children(new))
+        )
+
+    def union_changed(self, old: Type, new: Type, at: _Where) -> Iterator[Delta | Held]:
         gone, fresh = list(_options(old)), list(_options(new))
         pairs = []
         for option in list(gone):
@@ -118,19 +115,25 @@ class TypeDiffer:
         if not pairs:
             yield from field_retyped(old, new)
             return
-        inside = replace(
-            at,
-            old_inline=at.old_inline or isinstance(old, model.UnionType),
-            new_inline=at.new_inline or isinstance(new, model.UnionType),
-        )
-        payload = inside.old_inline != inside.new_inline and any(
+        unions = (isinstance(each, model.UnionType) for each in (old, new))
+        old_inline, new_inline = (a or b for a, b in zip(at.inline, unions))
+        # One that both have may be in a frame in one of them.
+        payload = old_inline != new_inline and any(
             _has_payload(each) for pair in pairs for each in pair
         )
         if gone or fresh or payload:
-            yield from self.union_changed(old, new, gone, fresh, payload, inside)
+            counts = any(_counts(each, self.new) for each in fresh)
+            later = not gone and not payload and not counts
+            rule = UNION_EXTENDED if later else UNION_CHANGED
+            new_takes = not gone and not (payload and new_inline)
+            old_takes = not fresh and not (payload and old_inline)
+            counts = counts or any(_counts(each, self.old) for each in gone)
+            takes = (new_takes, old_takes)
+            yield Delta(rule, old, new, takes, counts=counts, source=not later)
         for first, second in pairs:
             counts = _counts(first, self.old) and _counts(second, self.new)
-            here = replace(inside, counts=at.counts and counts)
+            inline = (old_inline, new_inline)
+            here = replace(at, inline=inline, counts=at.counts and counts)
             yield from self._parts(first, second, here)
 
     def _matches(self, old: Type, new: Type) -> bool:
@@ -138,33 +141,6 @@ class TypeDiffer:
         if isinstance(old, model.MessageType):
             return self.new_of.get(old) == new
         return type(old) is type(new) and _is_vector(old) == _is_vector(new)
-
-    def union_changed(
-        self,
-        old: Type,
-        new: Type,
-        gone: list[Type],
-        fresh: list[Type],
-        payload: bool,
-        at: _Where,
-    ) -> Iterator[Delta]:
-        """Yield that a union has other alternatives.
-
-        Args:
-            gone, fresh: the alternatives that only one version has.
-            payload: one that both have may be in a frame in one of them.
-        """
-        counted = any(_counts(each, self.new) for each in fresh)
-        later = not gone and not payload and not counted
-        yield Delta(
-            UNION_EXTENDED if later else UNION_CHANGED,
-            old,
-            new,
-            not gone and not (payload and at.new_inline),
-            not fresh and not (payload and at.old_inline),
-            counts=counted or any(_counts(each, self.old) for each in gone),
-            source=not later,
-        )
 
 
 UNION_CHANGED = ChangeRule(
@@ -193,14 +169,9 @@ UNION_EXTENDED = ChangeRule(
 
 def field_retyped(old: Type, new: Type) -> Iterator[Delta]:
     """Yield that a type is of another kind; only a reader of `any` may take its values."""
-    yield Delta(
-        FIELD_RETYPED,
-        old,
-        new,
-        isinstance(new, model.AnyType) and _is_plain(old),
-        isinstance(old, model.AnyType) and _is_plain(new),
-        source=True,
-    )
+    any_of_old = isinstance(new, model.AnyType) and _is_plain(old)
+    any_of_new = isinstance(old, model.AnyType) and _is_plain(new)
+    yield Delta(FIELD_RETYPED, old, new, (any_of_old, any_of_new), source=True)
 
 
 FIELD_RETYPED = ChangeRule(
@@ -220,7 +191,7 @@ def nullable_changed(old: Type, new: Type) -> Iterator[Delta]:
     was, now = (isinstance(each, model.NullableType) for each in (old, new))
     if was != now:
         # A reader with a default takes nil for it, which is not the None that was written.
-        yield Delta(NULLABLE_CHANGED, old, new, now, was, source=True)
+        yield Delta(NULLABLE_CHANGED, old, new, (now, was), source=True)
 
 
 NULLABLE_CHANGED = ChangeRule(
