@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from msgen.codegen.schema import model
 from msgen.codegen.schema.model import spell
 from msgen.codegen.schema.rule import NOTE, WARNING
 
-from .change import Change, ChangeRule, Delta, find_all
+from .change import Change, ChangeRule, Delta, Ref, find_all
 from .defaults import DEFAULT_CHANGED, DEFAULT_REMOVED
 from .pairs import SINCE_LOWERED, SINCE_RAISED, Both, renamed
 from .types import FIELD_RETYPED, Held, TypeDiffer
@@ -17,6 +18,8 @@ from .types import FIELD_RETYPED, Held, TypeDiffer
 def diff_field(both: Both[model.Field], types: TypeDiffer) -> Iterator[Change | Held]:
     """Yield the changes of a field, and the declared types that it holds."""
     old, new = both.old, both.new
+    if _is_same(old, new):
+        return
     yield from find_all(_OF_BOTH, both)
     retyped = False
     for found in types.diff(both):
@@ -29,6 +32,23 @@ def diff_field(both: Both[model.Field], types: TypeDiffer) -> Iterator[Change | 
         yield from find_all(
             (DEFAULT_CHANGED, DEFAULT_REMOVED), both, types.old, types.new
         )
+
+
+def _is_same(old: model.Field, new: model.Field) -> bool:
+    """Say whether nothing changed, and nothing is held whose content may have: most fields."""
+    return (
+        old.default is None
+        and new.default is None
+        and (old.name, old.was, old.since, old.removed)
+        == (new.name, new.was, new.since, new.removed)
+        and old.type == new.type
+        and not _names_a_type(old.type)
+    )
+
+
+@cache
+def _names_a_type(type_: model.Type) -> bool:
+    return any(isinstance(part, Ref) for part in model.walk(type_))
 
 
 def type_changed(both: Both[model.Field], delta: Delta) -> Change:
