@@ -11,7 +11,7 @@ from msgen.codegen.schema.errors import Place
 from msgen.codegen.schema.fingerprint import Fingerprints
 from msgen.codegen.schema.rule import ERROR
 
-from .changes import Change, ChangeRule, GroupPair, Node, Walk, diff_names
+from .changes import Change, ChangeRule, GroupPair, Node, Walk, diff_type_names
 from .outcome import (
     BROKEN,
     DEPLOYMENT,
@@ -83,7 +83,7 @@ class _Judge:
         for node, changes in found.changes.items():
             reached, counted = self._reached(node), self._counted(node)
             yield from (self._reaching(each, reached, counted) for each in changes)
-        for named, change in diff_names(found):
+        for named, change in diff_type_names(found):
             reached = [] if named is None else self._reached(named)
             yield self._reaching(change, reached, set())
 

@@ -9,18 +9,18 @@ from .changes import (
     fields,
     groups,
     messages,
-    names,
     pairs,
     scalars,
     slots,
     tensors,
+    type_names,
     types,
 )
 from .changes.change import ChangeRule
 
 _FILES = (
     *(groups, messages, fields, slots, pairs, defaults),
-    *(types, scalars, tensors, names, enums, findings, waivers),
+    *(types, scalars, tensors, type_names, enums, findings, waivers),
 )
 RULES: dict[str, ChangeRule] = {
     rule.id: rule

@@ -8,8 +8,8 @@ for the package above. May import `schema`.
 """
 
 from .change import Change, ChangeRule, Node
-from .names import diff_names
 from .pairing import GroupPair
+from .type_names import diff_type_names
 from .walk import Walk
 
-__all__ = ["Change", "ChangeRule", "GroupPair", "Node", "Walk", "diff_names"]
+__all__ = ["Change", "ChangeRule", "GroupPair", "Node", "Walk", "diff_type_names"]

@@ -18,7 +18,7 @@ _Ref: TypeAlias = StructType | EnumType
 _Type: TypeAlias = model.Struct | model.Enum
 
 
-def diff_names(found: Walk) -> Iterator[tuple[Node | None, Change]]:
+def diff_type_names(found: Walk) -> Iterator[tuple[Node | None, Change]]:
     """Yield which structs and enums are new, gone, renamed, moved, or stand for one another.
 
     Each comes with the node that leads to it from the messages of both versions, if one does.
