@@ -21,6 +21,7 @@ class _WithAttributes(MsgenError):
         )
 
 
+# A log takes an error whole at these lengths, and a path of any schema in use is far shorter.
 _LONGEST_PATH = 500
 _LONGEST_REASON = 400
 

@@ -32,12 +32,12 @@ class RankState:
     Attributes:
         rank: which one.
         taken: steps that it has taken, as far as it has said.
-        heard: when it last said something, on the monotonic clock.
+        last_message: when its last message came, on the monotonic clock.
     """
 
     rank: int
     taken: int
-    heard: float
+    last_message: float
 
 
 class Roster:
@@ -78,16 +78,16 @@ class Roster:
             if announcement is None:
                 return
             self._connections[topic] += 1
-            # A rank that connects again may be heard of before its first connection's end.
+            # A rank that connects again may announce itself before the end of its first connection is known.
             if self._connections[topic] == 1:
-                self._admit(topic, announcement)
+                self._register(topic, announcement)
         elif self._connections[topic] > 0:
             self._connections[topic] -= 1
             if not self._connections[topic]:
                 del self._connections[topic]
                 self._remove(topic)
 
-    def _admit(self, topic: bytes, said: Announcement) -> None:
+    def _register(self, topic: bytes, said: Announcement) -> None:
         error = self._objection(said)
         if error is not None:
             self._refused[topic] = error
@@ -145,7 +145,7 @@ class Roster:
         for state in self._ranks.values():
             if state.rank == progress.rank:
                 state.taken = max(state.taken, progress.taken)
-                state.heard = monotonic()
+                state.last_message = monotonic()
 
     def check(self) -> None:
         """Raise what is wrong, if anything is.
@@ -204,9 +204,9 @@ class Roster:
         now = monotonic()
         least = min((state.taken for state in self.ranks), default=0)
         last = [state for state in self.ranks if state.taken == least]
-        told = ", ".join(
+        details = ", ".join(
             f"rank {state.rank} is connected, has taken at least {state.taken} of {number} steps "
-            f"and was last heard of {now - state.heard:.1f} s ago"
+            f"and was last heard of {now - state.last_message:.1f} s ago"
             for state in last
         )
-        return RankStalled(beginning + told, tuple(state.rank for state in last))
+        return RankStalled(beginning + details, tuple(state.rank for state in last))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M")
 
-_TELL_AFTER_S = 0.02
+_REPORT_AFTER_S = 0.02
 """Of waiting, after which a rank tells how far it is; a busy engine's steps come sooner."""
 _TELLS_PER_QUEUE = 8
 """How often a rank tells within a high-water mark: counts lag by an eighth of what it may hold."""
@@ -77,10 +77,10 @@ class StepSubscriber(Blocking, StepDecoder[M]):
         self._broken: BroadcastError | None = None
         self._gone = False
         self._recv = self._raw.recv
-        self._tell_every = max(
+        self._report_every = max(
             1, options.get("hwm", HIGH_WATER_MARK) // _TELLS_PER_QUEUE
         )
-        self._told = 0
+        self._reported = 0
         who = Announcement(
             rank, world_size, codec.group, codec.fingerprint, os.urandom(8)
         )
@@ -140,20 +140,20 @@ class StepSubscriber(Blocking, StepDecoder[M]):
     def _receive_head(self, timeout: Timeout) -> bytes:
         recv: Callable[[int], bytes] = self._recv
         deadline = self._deadline(timeout)
-        tell_at = 0.0
+        report_at = 0.0
         while True:
             # What it had sent before it went comes first.
             try:
                 return recv(NOW)
             except zmq.Again:
                 self._gone = self._publisher_left() or self._gone
-            if self._next and self._told != self._next and not self._gone:
+            if self._next and self._reported != self._next and not self._gone:
                 # A rank that waits for long has said all; one that takes nothing says nothing. To
                 # say it after every step would cost both ends more than the step.
-                tell_at = tell_at or monotonic() + _TELL_AFTER_S
-                if not self._wait(min(tell_at, deadline)):
+                report_at = report_at or monotonic() + _REPORT_AFTER_S
+                if not self._wait(min(report_at, deadline)):
                     # Sending looks at the socket, so what it has must be looked for again.
-                    self._tell()
+                    self._report()
                 continue
             if self._gone:
                 with contextlib.suppress(zmq.Again):
@@ -209,8 +209,8 @@ class StepSubscriber(Blocking, StepDecoder[M]):
         self._bytes += len(head) + sum(
             len(frame) for each in messages for frame in each
         )
-        if self._next - self._told >= self._tell_every:
-            self._tell()
+        if self._next - self._reported >= self._report_every:
+            self._report()
         return RawStep(number, messages)
 
     def _check_order(self, publisher: int, number: int) -> None:
@@ -231,10 +231,10 @@ class StepSubscriber(Blocking, StepDecoder[M]):
             )
         self._publisher = publisher
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Tell the publisher how far this rank is; it names who is behind when a step stalls."""
         assert self._next is not None
-        self._told = self._next
+        self._reported = self._next
         with contextlib.suppress(zmq.Again):
             self._raw.send(Progress(self.rank, self._next).pack(), NOW)
 

@@ -15,9 +15,11 @@ from typing import TypeAlias
 import torch
 
 ALIGNMENT = 64
+"""Bytes of a cache line, to which torch aligns its own memory, too."""
 SMALL = 4 * 1024
 """Bytes up to which a tensor is cut from a block."""
 BLOCK = 64 * 1024
+"""Bytes that one tensor which lives long keeps alive at most; sixteen of the largest fit."""
 
 Cut: TypeAlias = Callable[[bytes, torch.dtype], torch.Tensor]
 

@@ -258,6 +258,7 @@ def _check_memory(tensor: torch.Tensor) -> None:
 # type at hand that takes 0.2 us, where ctypes.string_at takes 0.3.
 _arrays: dict[int, Any] = {}
 _KEEP_ARRAYS = 1024
+"""A bound for senders whose tensors all differ in size: each type takes about three kilobytes."""
 
 
 def _array_of(size: int) -> Any:

@@ -65,11 +65,11 @@ def timeout_error(
     """
     # A rank that hangs keeps the others waiting in a collective; it may be a step behind them.
     first, step, _ = min(late, key=lambda each: each[1])
-    told = ", ".join(
+    details = ", ".join(
         f"rank {handle.rank} has been in step {number} for {seconds:.1f} s"
         for handle, number, seconds in late
     )
-    message = f"{told}; the step timeout is {limit:g} s"
+    message = f"{details}; the step timeout is {limit:g} s"
     stacks = "\n".join(
         f"rank {handle.rank}:\n{handle.stacks()}" for handle, _, _ in late
     )
@@ -91,14 +91,14 @@ def out_of_step_error(handle: RankHandle, step: int, other: RankHandle) -> Worke
 def not_ready_error(handles: Sequence[RankHandle], timeout: float) -> WorkersNotReady:
     """Return the error of a start that took too long, with how far each rank is."""
     missing = [handle for handle in handles if not handle.ready]
-    told = "; ".join(handle.where() for handle in missing)
+    details = "; ".join(handle.where() for handle in missing)
     stacks = "\n".join(
         f"rank {handle.rank}:\n{text}"
         for handle in missing
         if (text := handle.stacks())
     )
     return WorkersNotReady(
-        f"not all ranks were ready within {timeout:g} s: {told}",
+        f"not all ranks were ready within {timeout:g} s: {details}",
         tuple(handle.rank for handle in missing),
         stacks,
     )

@@ -85,8 +85,8 @@ class WorkerPool:
         security = options.requests_security
         if security is not None:
             self._ping_keys = Curve.client(security.public)
-            admitted = _admit(security, self._ping_keys.public)
-            options = replace(options, requests_security=admitted)
+            allowed = _with_client(security, self._ping_keys.public)
+            options = replace(options, requests_security=allowed)
         self._options = options
         self._settings = first_rank(options, secrets.token_hex(8))
         self._codec = load_codec(options.request_codec, "request_codec")
@@ -263,10 +263,12 @@ class WorkerPool:
             queue.put_raw(PING + token, timeout)
 
     def _ping_error(self, missing: tuple[int, ...], timeout: float) -> PingTimeout:
-        told = "; ".join(
+        details = "; ".join(
             f"rank {rank} is {self._handles[rank].doing}" for rank in missing
         )
-        return PingTimeout(f"no answer to a ping within {timeout:g} s: {told}", missing)
+        return PingTimeout(
+            f"no answer to a ping within {timeout:g} s: {details}", missing
+        )
 
     @property
     def stats(self) -> list[RankStats]:
@@ -325,7 +327,7 @@ class WorkerPool:
             self._guardian.dismiss()
 
 
-def _admit(server: Curve, public: bytes) -> Curve:
+def _with_client(server: Curve, public: bytes) -> Curve:
     """Return the keys of a binding end that lets one more client in."""
     if server.clients is None:
         return server

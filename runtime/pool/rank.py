@@ -43,9 +43,9 @@ class RankHandle:
         ready: whether it has said so.
         addr: where its requests go, if it is rank 0.
         failure: its event of an error: class, text, traceback, step, frames.
-        in_order: whether it has told that it ended in order.
+        in_order: whether it reported that it ended in order.
         answered: errors that its handler has answered, by step.
-        silent: whether its pipe is closed, so that nothing more will be told.
+        silent: whether its pipe is closed, so that it will report nothing more.
         alive: whether its process has been started, and not been seen to end.
         pid: its process id; 0 before it was started.
         end: a descriptor that is readable once the process has ended.
@@ -135,7 +135,7 @@ class RankHandle:
 
     @property
     def has_begun(self) -> bool:
-        """Whether it has told anything yet."""
+        """Whether it has reported anything yet."""
         return self._at != _STARTING
 
     def order(self, what: bytes) -> None:

@@ -110,7 +110,7 @@ class Supervisor:
             return bool(self._changed.wait_for(lambda: self.ended, timeout))
 
     def wait_pongs(self, token: bytes, timeout: float) -> tuple[int, ...]:
-        """Wait until every rank has told that a ping came through; return those that have not."""
+        """Wait until every rank has reported the ping; return the ranks that have not."""
         with self._changed:
             pongs = self._pongs.setdefault(token, set())
             self._changed.wait_for(
@@ -225,7 +225,7 @@ class Supervisor:
                 ]
                 done = [other for other in others if other.clock.finished(step)]
                 for other in done:
-                    # What it answered, it told before its step was done.
+                    # It reports an answered error before the end of the step.
                     other.read(self._note)
                     if step not in other.answered:
                         self._suspect(out_of_step_error(handle, step, other))

@@ -139,7 +139,7 @@ class Turns:
 
     def _on_signal(self) -> None:
         if not self.queue:
-            # Nobody waits: under load, being told of each arrival would cost more than it helps.
+            # Nobody waits: under load, a callback for each arrival would cost more than it helps.
             self._unwatch()
             return
         self.look()

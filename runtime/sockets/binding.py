@@ -40,7 +40,7 @@ _CLOSING_MS = 5000
 
 @dataclass(frozen=True)
 class SocketFile:
-    """The file of a bound ipc socket, told from one that takes its place by its inode."""
+    """The file of a bound ipc socket; its inode tells it from a later one of the same name."""
 
     path: Path
     inode: tuple[int, int] | None

@@ -61,7 +61,7 @@ class Monitor:
 
 
 def io_round_trip(context: zmq.Context[Any]) -> None:
-    """Wait until the I/O thread has done all that it was told before this call."""
+    """Wait until the I/O thread has done what was asked of it before this call."""
     with (
         context.socket(zmq.PAIR) as probe,
         contextlib.closing(Monitor(probe, zmq.EVENT_CLOSED)) as monitor,

@@ -42,7 +42,7 @@ class StepFailed(Exception):
 
 
 class RankEvents(Protocol):
-    """Is told what happens in a rank."""
+    """Takes note of what happens in a rank."""
 
     def at(self, what: str) -> None:
         """It has begun to do something, on its way to be ready."""

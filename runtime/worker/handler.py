@@ -1,4 +1,4 @@
-"""The handler: what a user of the workers writes, and what it is told of its place."""
+"""The handler: what users of the workers write, and what it gets to know of its rank."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """What a handler is told when it is set up.
+    """What a handler gets to know when it is set up.
 
     Attributes:
         rank: of this process, from 0.

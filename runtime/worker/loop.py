@@ -45,7 +45,7 @@ class InferenceWorker:
         stage: brings the tensors of a step's messages to the device.
         quarantine: where messages go that are not valid; None on other ranks than rank 0.
         clock: notes the steps.
-        events: is told of pings and of errors that were answered.
+        events: takes note of pings and of errors that were answered.
     """
 
     handler: InferenceHandler

@@ -66,7 +66,7 @@ class FirstRank:
         publisher: gives the other ranks each step; None where there are none.
         stop: what ends it.
         limit: messages of a step, at most.
-        refuse: is told of a message that cannot even be passed on.
+        refuse: called with a message's step and error where it cannot even be passed on.
     """
 
     requests: RequestQueue[Any]

@@ -508,6 +508,6 @@ def test_progress_is_no_trouble_if_nobody_reads_it(addr: str) -> None:
         pub.put([])
         sub.get(GENEROUS)
         for _ in range(5_000):
-            sub._tell()
+            sub._report()
         pub.put([], timeout=GENEROUS)
         assert sub.get(GENEROUS) == []

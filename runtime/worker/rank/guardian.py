@@ -79,7 +79,7 @@ class Guardian:
 
 
 class _Guarded:
-    """The ranks and files that the guardian was told of."""
+    """The ranks and files that the guardian has to clean up."""
 
     def __init__(self) -> None:
         self.ranks: dict[int, int | None] = {}

@@ -99,12 +99,12 @@ def run(
     Args:
         settings: what to do.
         meeting: how the ranks find each other.
-        events: is told what happens.
+        events: takes note of what happens.
         clock: notes the steps.
         stop: what ends rank 0, and with it the others.
 
     Returns:
-        Whether it ended in order; else `events` was told why not.
+        Whether it ended in order; if not, `events` has the reason.
     """
     try:
         with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Settings: the options of a pool, and what each rank's process is told of them when it starts.
+"""Settings: the options of a pool, and what each rank's process gets of them when it starts.
 
 The options stand here alone, with their defaults, their meaning and their checks: `WorkerPool` takes
 its signature from `PoolOptions`, the command line fills one, and each rank gets it whole.
@@ -23,7 +23,7 @@ from .imports import load_codec, split_name
 
 @dataclass(frozen=True)
 class PoolOptions:
-    """What a pool of workers can be told.
+    """The options of a pool of workers.
 
     Attributes:
         handler: `package.module:Class`, derived from InferenceHandler; imported by the ranks alone.
@@ -129,7 +129,7 @@ def _picklable(options: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RankSettings:
-    """What a rank's process is told when it starts.
+    """What a rank's process gets when it starts.
 
     Attributes:
         options: of the pool.
