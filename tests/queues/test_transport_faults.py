@@ -123,24 +123,30 @@ def test_without_a_handshake_nothing_has_arrived(addr: str) -> None:
 def test_a_refused_sender_says_what_it_drops(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """It has put a message before there is anyone who could refuse it."""
     public, secret = make_keys(tmp_path, "server")
+    nobody = Curve.server(secret, clients=[])
     with ZmqPullQueue(
-        "tcp://127.0.0.1:0",
-        create=True,
+        "tcp://127.0.0.1:0", create=True, codec=backend.CODEC, security=nobody
+    ) as first:
+        addr = first.addr
+    push = ZmqPushQueue(
+        addr,
+        create=False,
         codec=backend.CODEC,
-        security=Curve.server(secret, clients=[]),
-    ) as pull:
-        push = ZmqPushQueue(
-            pull.addr,
-            create=False,
-            codec=backend.CODEC,
-            security=Curve.client(public),
-            linger=0.5,
-        )
-        push.put(backend.ExitMsg())
-        with caplog.at_level(logging.WARNING):
-            push.stop()
-        assert "may be dropped" in caplog.text
+        security=Curve.client(public),
+        linger=0.5,
+    )
+    push.put(backend.ExitMsg())
+    with (
+        ZmqPullQueue(addr, create=True, codec=backend.CODEC, security=nobody),
+        caplog.at_level(logging.WARNING),
+    ):
+        outflow = push._outflow
+        assert outflow is not None
+        until(outflow.refused)
+        push.stop()
+    assert "may be dropped" in caplog.text
 
 
 def test_what_a_receiver_took_before_it_left_is_not_known(addr: str) -> None:
